@@ -1,0 +1,88 @@
+"""What the core needs of the outside; each port is owned here and implemented by an edge."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from magent_lsp.core.document import Document, Span
+from magent_lsp.core.edits import EditOutcome, FileEdit
+from magent_lsp.core.messages import Message, StreamItem
+from magent_lsp.core.request import Answer, Diagnostic, PermissionReply, PermissionRequest, Question
+
+if TYPE_CHECKING:
+    from magent_lsp.core.events import Envelope
+    from magent_lsp.core.tool import Tool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings:
+    """How to ask: which model, where, and with what limits."""
+
+    model: str
+    """`provider/name` as in LiteLLM, or `scripted:FILE`."""
+    api_base: str | None = None
+    api_key: str | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+    """Further options handed to the provider as they are."""
+    connect_timeout: float = 10
+    first_chunk_timeout: float = 180
+    chunk_timeout: float = 60
+    """Seconds; every chunk after the first."""
+
+
+class Model(Protocol):
+    """A language model."""
+
+    def stream(
+        self, messages: Sequence[Message], tools: Sequence["Tool"], settings: ModelSettings
+    ) -> AsyncIterator[StreamItem]:
+        """Deltas, then the whole AssistantMessage; raises ModelError. Close it to stop the request."""
+        ...
+
+
+class Editor(Protocol):
+    """The place where files live and a person sits: an LSP client, or the disk and a terminal."""
+
+    async def read(self, path: Path) -> Document:
+        """The text of an open buffer, else of the disk; ToolError if there is none or it is not text."""
+        ...
+
+    async def apply(self, edit: FileEdit, label: str) -> EditOutcome:
+        """Make one change and verify it; never raises for an edit that did not land."""
+        ...
+
+    async def save(self, paths: Sequence[Path]) -> Sequence[Path]:
+        """Save buffers; returns those that are still unsaved."""
+        ...
+
+    def documents(self) -> Sequence[Document]:
+        """All open buffers."""
+        ...
+
+    async def request_permission(self, request: PermissionRequest) -> PermissionReply | None:
+        """Ask the person; None if this edge has no way to ask (other ways may still answer)."""
+        ...
+
+    async def ask(self, question: Question) -> Answer | None:
+        """Ask the person for information; None if they did not answer."""
+        ...
+
+    async def diagnostics(self, path: Path | None) -> Sequence[Diagnostic]:
+        """Problems known to the editor, for one file or all."""
+        ...
+
+    async def show(self, path: Path, span: Span | None = None) -> bool:
+        """Bring a place before the person's eyes; False if that cannot be done here."""
+        ...
+
+
+class EventSink(Protocol):
+    """Somebody who watches a run."""
+
+    def emit(self, event: "Envelope") -> None:
+        """Take an event; synchronous, never blocks, never raises."""
+        ...

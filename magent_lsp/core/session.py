@@ -1,0 +1,84 @@
+"""A conversation and what belongs to it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from magent_lsp.core.messages import Message, Usage
+
+TodoStatus = Literal["pending", "in_progress", "completed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Todo:
+    """One step of the agent's plan."""
+
+    content: str
+    status: TodoStatus
+
+
+RecordKind = Literal["meta", "message", "tool", "edit", "usage", "todo", "grant", "compaction", "title"]
+
+Journal = Callable[[RecordKind, Any], None]
+"""Writes one record of a session as it happens; never raises, never blocks for long."""
+
+
+def no_journal(kind: RecordKind, value: Any) -> None:
+    """A journal that keeps nothing: sessions of tests and hidden agents."""
+
+
+@dataclass(kw_only=True)
+class Session:
+    """The mutable state of one conversation; every change goes through a method, which journals it."""
+
+    id: str
+    folder: Path
+    """The workspace folder it belongs to."""
+    agent: str
+    model: str | None = None
+    """A model chosen for this session; None: the agent's, else the configured one."""
+    title: str = ""
+    created: str = ""
+    """ISO 8601, UTC."""
+    parent: str | None = None
+    """The session this one was forked from or delegated by."""
+    messages: list[Message] = field(default_factory=list)
+    todos: tuple[Todo, ...] = ()
+    seen: dict[str, str] = field(default_factory=dict)
+    """Path -> digest of the text the model last saw there."""
+    skills: dict[str, str] = field(default_factory=dict)
+    """Loaded skills: name -> body."""
+    grants: list[Any] = field(default_factory=list)
+    """Permission rules granted for this session (`permissions.Rule`)."""
+    usage: Usage = field(default_factory=Usage)
+    journal: Journal = no_journal
+
+    def append(self, message: Message) -> None:
+        """Add a message to the conversation."""
+        self.messages.append(message)
+        self.journal("message", message)
+
+    def set_todos(self, todos: tuple[Todo, ...]) -> None:
+        """Replace the todo list."""
+        self.todos = todos
+        self.journal("todo", todos)
+
+    def saw(self, path: Path, digest: str) -> None:
+        """Remember which text of a file the model knows."""
+        self.seen[str(path)] = digest
+
+    def add_usage(self, usage: Usage) -> None:
+        """Count the usage of one request."""
+        self.usage += usage
+        self.journal("usage", usage)
+
+    def grant(self, rule: Any) -> None:
+        """Allow something for the rest of this session."""
+        self.grants.append(rule)
+        self.journal("grant", rule)
+
+    def rename(self, title: str) -> None:
+        """Give the session a title."""
+        self.title = title
+        self.journal("title", title)

@@ -1,0 +1,153 @@
+"""What a tool is: a pydantic model of its input, and a function that reads or proposes."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from magent_lsp.core.config import Settings
+from magent_lsp.core.edits import FileEdit
+from magent_lsp.core.messages import Image
+from magent_lsp.core.ports import Editor
+from magent_lsp.core.session import Session, Todo
+
+ToolKind = Literal["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "other"]
+
+Verdict = Literal["allow", "ask", "deny"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """One thing a call would touch, as the permission rules see it."""
+
+    tool: str
+    """The name whose rules judge it: `read_file`, `bash`, `fetch`, …"""
+    kind: Literal["path", "command", "url", "name", "none"]
+    value: str = ""
+    """The path as the model gave it, the command line, the URL, the agent or skill."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolResult:
+    """What a call gave; the executor truncates, records and sends it."""
+
+    text: str
+    failed: bool = False
+    images: tuple[Image, ...] = ()
+    todos: tuple[Todo, ...] | None = None
+    """The new todo list, if the call set one."""
+    seen: tuple[tuple[Path, str], ...] = ()
+    """Files whose text the model now knows, with the digest of that text."""
+    skill: tuple[str, str] | None = None
+    """Name and body of a skill that was loaded."""
+    done: bool = False
+    """True ends a scoped run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proposal:
+    """A change that waits for a verdict: either a file edit, or an action with its preview."""
+
+    title: str
+    edit: FileEdit | None = None
+    act: Callable[[], Awaitable[ToolResult]] | None = None
+    """Called by the executor, and only by it, once the call is allowed."""
+    same: Any = None
+    """Compared with the proposal of a retry on fresh text: equal means the same text is replaced by
+    the same text, so the person need not be asked again."""
+    command: str | None = None
+    diff: str | None = None
+    note: str = ""
+    """Added to the result of an applied edit, such as how the old text was found."""
+    paths: tuple[Path, ...] = ()
+    subjects: tuple[Subject, ...] = ()
+    """Further things to judge that were only known after reading; with those of the call."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolContext:
+    """All that a tool may use; made by the executor for each call."""
+
+    folders: tuple[Path, ...]
+    """Workspace folders; the first is the one of the session, to which relative paths belong."""
+    session: Session
+    settings: Settings
+    editor: Editor
+    judge: Callable[[Subject], Verdict]
+    """The verdict on one thing, to leave denied files out of results and to judge redirects."""
+    report: Callable[[str], None] = lambda text: None
+    """Shows partial output while the call runs."""
+    delegate: Callable[[str, str, bool], Awaitable[ToolResult]] | None = None
+    """(agent, prompt, background): runs a subagent."""
+    load_skill: Callable[[str, str], ToolResult] | None = None
+    """(name, arguments): a skill's body, wrapped for the model; ToolError if unknown."""
+    environment: Callable[[], dict[str, str]] = dict
+    """The environment for child processes, without the secrets we know."""
+    scratch: Path | None = None
+    """A folder of ours for output that is too long to show; None: nowhere."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder to which relative paths belong."""
+        return self.folders[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    """A capability offered to the model."""
+
+    name: str
+    description: str
+    input: type[BaseModel]
+    kind: ToolKind
+    run: Callable[[Any, ToolContext], Awaitable[ToolResult | Proposal]]
+    """Reads, or proposes; never changes anything itself. Raises ToolError for the model."""
+    subjects: Callable[[Any], tuple[Subject, ...]] = field(default=lambda input: ())
+    """What the call touches; judged before `run`. Empty: the tool's own name without a value."""
+    title: Callable[[Any], str] = field(default=lambda input: "")
+    """A short line for people, such as `Read src/a.py`; empty: the tool's name."""
+    schema: dict[str, Any] | None = None
+    """JSON schema sent to the model; None: made from `input`."""
+
+    @property
+    def changes(self) -> bool:
+        """Whether calls may change something, so that they run in order and after a preview."""
+        return self.kind in ("edit", "delete", "move", "execute", "fetch", "other")
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The JSON schema of the input, as small as it can be."""
+        return self.schema if self.schema is not None else lean_schema(self.input)
+
+
+def lean_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """A model's JSON schema with titles dropped and definitions put in place."""
+    schema = model.model_json_schema()
+    definitions = schema.pop("$defs", {})
+
+    def tidy(node: Any) -> Any:
+        if isinstance(node, list):
+            return [tidy(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        if "$ref" in node:
+            name = node["$ref"].rpartition("/")[2]
+            return tidy({**definitions[name], **{k: v for k, v in node.items() if k != "$ref"}})
+        if "anyOf" in node and {"type": "null"} in node["anyOf"]:
+            rest = [option for option in node["anyOf"] if option != {"type": "null"}]
+            if len(rest) == 1:
+                merged = {**rest[0], **{k: v for k, v in node.items() if k != "anyOf"}}
+                if merged.get("default", ...) is None:
+                    del merged["default"]
+                return tidy(merged)
+        return {
+            key: {name: tidy(part) for name, part in item.items()} if key == "properties" else tidy(item)
+            for key, item in node.items()
+            if key != "title" or not isinstance(item, str)
+        }
+
+    result: dict[str, Any] = tidy(schema)
+    result.pop("description", None)
+    return result

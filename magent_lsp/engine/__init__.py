@@ -1,0 +1,1 @@
+"""The loop, its tasks, its gate and its guards."""

@@ -1,0 +1,1 @@
+"""Language models behind the one port `Model`."""

@@ -1,0 +1,1 @@
+"""Rules and verdicts, as pure functions: nothing here reads, runs or asks."""

@@ -1,0 +1,1 @@
+"""Files that users own, and our own state on disk."""

@@ -1,0 +1,1 @@
+"""One file a tool; each reads or proposes, none acts."""
