@@ -35,6 +35,8 @@ class RunStarted:
     uri: str | None = None
     range: Span | None = None
     """The target of a scoped run, for highlighting."""
+    parent_run_id: str | None = None
+    """Set for a subagent's run: the run that delegated to it."""
 
 
 @dataclass(frozen=True, kw_only=True)

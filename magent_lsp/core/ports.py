@@ -1,6 +1,6 @@
 """What the core needs of the outside; each port is owned here and implemented by an edge."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -39,13 +39,18 @@ class Model(Protocol):
 
     def stream(
         self, messages: Sequence[Message], tools: Sequence["Tool"], settings: ModelSettings
-    ) -> AsyncIterator[StreamItem]:
+    ) -> AsyncGenerator[StreamItem, None]:
         """Deltas, then the whole AssistantMessage; raises ModelError. Close it to stop the request."""
         ...
 
 
 class Editor(Protocol):
     """The place where files live and a person sits: an LSP client, or the disk and a terminal."""
+
+    @property
+    def can_save(self) -> bool:
+        """Whether `save` can do anything here."""
+        ...
 
     async def read(self, path: Path) -> Document:
         """The text of an open buffer, else of the disk; ToolError if there is none or it is not text."""

@@ -110,11 +110,18 @@ class Tool:
     """A short line for people, such as `Read src/a.py`; empty: the tool's name."""
     schema: dict[str, Any] | None = None
     """JSON schema sent to the model; None: made from `input`."""
+    side_by_side: bool = False
+    """Whether calls of one reply may run at the same time although the tool is no mere reader."""
 
     @property
-    def changes(self) -> bool:
-        """Whether calls may change something, so that they run in order and after a preview."""
-        return self.kind in ("edit", "delete", "move", "execute", "fetch", "other")
+    def previews(self) -> bool:
+        """Whether `run` only prepares a Proposal, so that a person is asked after it, with the preview."""
+        return self.kind in ("edit", "delete", "move", "execute")
+
+    @property
+    def concurrent(self) -> bool:
+        """Whether neighbouring calls of one reply run together; all others run in order."""
+        return self.side_by_side or self.kind in ("read", "search", "fetch")
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -1,0 +1,429 @@
+"""Magent: the one object an edge holds; wires registries, sessions, runs and the model."""
+
+import contextlib
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from magent_lsp import __version__
+from magent_lsp.core.agent import Agent
+from magent_lsp.core.config import Settings
+from magent_lsp.core.edits import FileEdit
+from magent_lsp.core.errors import CallerError, UnknownId
+from magent_lsp.core.events import RunFinished, to_json
+from magent_lsp.core.messages import Usage
+from magent_lsp.core.ports import Editor, EventSink, ModelSettings
+from magent_lsp.core.redact import Redactor
+from magent_lsp.core.request import PermissionReply, PermissionRequest, RunRequest
+from magent_lsp.core.session import Session
+from magent_lsp.core.tool import Tool
+from magent_lsp.engine.builtins import Desk, builtin_commands
+from magent_lsp.engine.doctor import Report, report
+from magent_lsp.engine.drive import Driver, choose_agent
+from magent_lsp.engine.explain import explain
+from magent_lsp.engine.gate import Gate
+from magent_lsp.engine.run import Host, Run
+from magent_lsp.engine.snapshot import Snapshot, Sources, load_snapshot
+from magent_lsp.engine.undo import Undo, UndoReport
+from magent_lsp.llm.choose import Choice, choose, known_secrets, secret_names
+from magent_lsp.llm.load import Models
+from magent_lsp.permissions.judge import Decision
+from magent_lsp.store.blobs import BlobStore
+from magent_lsp.store.commands import Command
+from magent_lsp.store.dirs import Dirs
+from magent_lsp.store.grants import GrantStore
+from magent_lsp.store.problems import Problem
+from magent_lsp.store.sessions import SessionStore
+from magent_lsp.store.skills import Skill
+from magent_lsp.store.trust import Review, TrustStore
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Started:
+    """The acknowledgement of a prompt."""
+
+    run_id: str
+    session_id: str
+    queued: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunInfo:
+    """A run that has not ended, for people."""
+
+    run_id: str
+    session_id: str
+    title: str
+    agent: str
+    state: str
+    doing: str
+    parent_run_id: str | None
+
+
+class Magent:
+    """Everything one client can do; needs a running event loop from `start` on."""
+
+    def __init__(
+        self,
+        *,
+        folders: Sequence[Path],
+        editor: Editor,
+        sink: EventSink,
+        dirs: Dirs,
+        environ: Mapping[str, str],
+        client_settings: Mapping[str, Any] | None = None,
+        allow: Sequence[str] = (),
+        overrides: Mapping[str, Any] | None = None,
+        interactive: bool = True,
+        assume_yes: bool = False,
+    ) -> None:
+        self.folders: tuple[Path, ...] = tuple(folders)
+        self.dirs = dirs
+        self.sessions = SessionStore(dirs.state)
+        self.grants = GrantStore(dirs)
+        self.trust_store = TrustStore(dirs)
+        self._environ = dict(environ)
+        self._sources = Sources(
+            dirs=dirs, environ=self._environ, client=client_settings or {}, allow=allow, overrides=overrides
+        )
+        self._snapshots: dict[Path | None, Snapshot] = {}
+        self._open: dict[str, Session] = {}
+        self._choice: tuple[object, Choice] | None = None
+        self._models = Models()
+        self._redactor = Redactor(known_secrets(self._environ))
+        self._undo = Undo(BlobStore(dirs.state))
+        self._editor = editor
+        self._gate = Gate(editor)
+        host = Host(
+            editor=editor,
+            gate=self._gate,
+            model=self._models,
+            model_settings=self._model_settings,
+            record_edit=self._record_edit,
+            remember=self._remember,
+            environment=self._child_environment,
+            redact=lambda text: self._redactor.text(text),
+            scratch=dirs.state / "output",
+            interactive=interactive,
+            assume_yes=assume_yes,
+        )
+        self._driver = Driver(
+            host=host,
+            dirs=dirs,
+            sessions=self.sessions,
+            sink=sink,
+            load=self._load,
+            folders=lambda: self.folders,
+            builtins=builtin_commands(self._desk()),
+            settled=self._settled,
+        )
+
+    # -- configuration ------------------------------------------------------------------------------
+
+    def snapshot(self, folder: Path | None = None) -> Snapshot:
+        """Config and registries of a folder; None: of the first."""
+        folder = folder or (self.folders[0] if self.folders else None)
+        return self._snapshots.get(folder) or self._load(folder)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the first folder."""
+        return self.snapshot().settings
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is wrong in the files that people wrote, in all folders."""
+        every = [p for folder in self.folders or (None,) for p in self.snapshot(folder).problems]
+        return tuple(dict.fromkeys(every))
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the config of every folder is trusted."""
+        return all(self.snapshot(folder).trusted for folder in self.folders)
+
+    def reload(
+        self, *, client_settings: Mapping[str, Any] | None = None, folders: Sequence[Path] | None = None
+    ) -> None:
+        """Forget what was read; runs that have begun keep their snapshot."""
+        if folders is not None:
+            self.folders = tuple(folders)
+        if client_settings is not None:
+            self._sources = Sources(
+                dirs=self.dirs,
+                environ=self._environ,
+                client=client_settings,
+                allow=self._sources.allow,
+                overrides=self._sources.overrides,
+            )
+        self._snapshots.clear()
+        self._choice = None
+
+    def agents(self) -> Mapping[str, Agent]:
+        """All agents of the first folder, hidden ones too."""
+        return self.snapshot().agents
+
+    def commands(self) -> Mapping[str, Command]:
+        """Slash commands that come from files."""
+        return self.snapshot().commands
+
+    def skills(self) -> Mapping[str, Skill]:
+        """The skills of the first folder."""
+        return self.snapshot().skills
+
+    def tools(self, agent: str | None = None) -> list[Tool]:
+        """The tools an agent is offered; None: the default agent."""
+        return self._driver.offered(self._agent(agent), self.snapshot())
+
+    async def models(self) -> list[dict[str, Any]]:
+        """Models to choose from: the configured ones, and those a local server or a key makes possible."""
+        settings = self.settings
+        entries: dict[str, dict[str, Any]] = {}
+        for name in (settings.model, settings.small_model):
+            if name and name != "auto":
+                entries[name] = {"model": name, "reason": "configured"}
+        with contextlib.suppress(Exception):
+            choice = await choose(settings, self._environ)
+            entries.setdefault(choice.model, {"model": choice.model, "reason": choice.reason})
+        return list(entries.values())
+
+    # -- runs ---------------------------------------------------------------------------------------
+
+    async def warm_up(self) -> None:
+        """Load the model client in the background, so that the first prompt need not wait for it."""
+        await self._models.warm_up()
+
+    def start(self, request: RunRequest) -> Started:
+        """Start a run, or queue it behind its session's; returns at once. CallerError for bad ids."""
+        if not request.prompt.strip():
+            raise CallerError("prompt: must not be empty.")
+        if request.session_id is not None:
+            session = self.session(request.session_id)
+            snapshot = self.snapshot(session.folder)
+        else:
+            folder = request.folder or self._folder_of(request)
+            snapshot = self.snapshot(folder)
+            name = request.agent or snapshot.settings.agent
+            placeholder = Session(id="", folder=folder, agent=name)
+            choose_agent(request, placeholder, snapshot, child=False)
+            session = self.new_session(folder=folder, agent=name)
+        run = self._driver.make(request, session, snapshot)
+        queued = self._driver.runs.start(run)
+        return Started(run_id=run.id, session_id=session.id, queued=queued)
+
+    async def wait(self, run_id: str) -> RunFinished:
+        """The outcome of a run, when it has ended; UnknownId if there is none."""
+        return await self._driver.runs.wait(run_id)
+
+    def cancel(self, run_id: str | None = None) -> list[str]:
+        """Cancel one run, or all; returns the ids of those that had not ended."""
+        return self._driver.runs.cancel(run_id)
+
+    def steer(self, run_id: str, message: str) -> bool:
+        """Say something to a running run; False if it has ended."""
+        try:
+            self._driver.runs.find(run_id).hear(message)
+        except UnknownId:
+            return False
+        return True
+
+    def pending(self) -> list[PermissionRequest]:
+        """Permission requests that wait for an answer."""
+        return self._gate.pending()
+
+    def respond(self, request_id: str, reply: PermissionReply) -> bool:
+        """Answer a permission request; False if it is unknown or answered."""
+        return self._gate.respond(request_id, reply)
+
+    def running(self) -> list[RunInfo]:
+        """Runs that have not ended."""
+        return [
+            RunInfo(
+                run_id=run.id,
+                session_id=run.session.id,
+                title=run.session.title,
+                agent=run.agent.name,
+                state=run.state,
+                doing=run.doing,
+                parent_run_id=run.parent.id if run.parent else None,
+            )
+            for run in self._driver.runs.unfinished()
+        ]
+
+    async def undo(self, run_id: str) -> UndoReport:
+        """Take a run's edits back; text changed since by the person stays."""
+        return await self._undo.undo(run_id, self._editor)
+
+    async def redo(self, run_id: str) -> UndoReport:
+        """Bring back what `undo` took."""
+        return await self._undo.redo(run_id, self._editor)
+
+    # -- sessions -----------------------------------------------------------------------------------
+
+    def session(self, session_id: str) -> Session:
+        """An open session, or one from disk; UnknownId if there is none."""
+        if session_id not in self._open:
+            self._open[session_id] = self.sessions.open(session_id)
+        return self._open[session_id]
+
+    def new_session(
+        self, *, folder: Path | None = None, agent: str | None = None, model: str | None = None
+    ) -> Session:
+        """A new, empty session."""
+        folder = folder or (self.folders[0] if self.folders else Path.cwd())
+        chosen = self._agent(agent, self.snapshot(folder))
+        session = self.sessions.create(folder, chosen.name, model)
+        self._open[session.id] = session
+        return session
+
+    def close_session(self, session_id: str) -> None:
+        """Forget an open session; UserError while it is at work."""
+        if any(run.session.id == session_id for run in self._driver.runs.unfinished()):
+            raise CallerError(f"sessionId: session {session_id!r} is at work; cancel its run first.")
+        session = self._open.pop(session_id, None)
+        if session is not None:
+            self.sessions.close(session)
+
+    # -- permissions and trust ----------------------------------------------------------------------
+
+    def explain(self, tool: str, arguments: Mapping[str, Any], agent: str | None = None) -> Decision:
+        """The verdict on a call and why; CallerError for an unknown tool or bad arguments."""
+        return explain(tool, arguments, self._agent(agent), self.snapshot(), self._driver.place())
+
+    def review_trust(self, folder: Path | None = None) -> Review:
+        """What trusting a folder's own config would allow or run."""
+        chosen = folder or (self.folders[0] if self.folders else None)
+        if chosen is None:
+            raise CallerError("There is no workspace folder whose config could be trusted.")
+        return self.trust_store.review(chosen)
+
+    def trust(self, review: Review) -> None:
+        """Trust exactly what was reviewed; a later change asks again."""
+        self.trust_store.trust(review.folder, review.digest)
+        self.reload()
+
+    # -- reports ------------------------------------------------------------------------------------
+
+    def status(self) -> dict[str, Any]:
+        """Runs, sessions, model, agent, usage, trust and problems, as plain JSON."""
+        usage = sum((session.usage for session in self._open.values()), start=Usage())
+        return {
+            "version": __version__,
+            "folders": [str(folder) for folder in self.folders],
+            "model": self._choice[1].model if self._choice else self.settings.model,
+            "modelReason": self._choice[1].reason if self._choice else None,
+            "agent": self.settings.agent,
+            "modelClientReady": self._models.ready,
+            "runs": [to_json(run) for run in self.running()],
+            "sessions": [
+                {
+                    "sessionId": session.id,
+                    "title": session.title,
+                    "agent": session.agent,
+                    "messages": len(session.messages),
+                    "todos": [to_json(todo) for todo in session.todos],
+                    "usage": to_json(session.usage),
+                }
+                for session in self._open.values()
+            ],
+            "pending": [to_json(request) for request in self.pending()],
+            "usage": to_json(usage),
+            "trusted": self.trusted,
+            "problems": [
+                {
+                    "path": str(problem.path) if problem.path else None,
+                    "line": problem.line,
+                    "message": problem.message,
+                    "severity": problem.severity,
+                }
+                for problem in self.problems
+            ],
+        }
+
+    async def doctor(self) -> Report:
+        """What is configured, what is missing and how to mend it."""
+        return await report(
+            snapshot=self.snapshot(),
+            folders=self.folders,
+            dirs=self.dirs,
+            environ=self._environ,
+            choose=lambda: choose(self.settings, self._environ),
+            probe=self._probe,
+            secret_names=secret_names(self._environ),
+        )
+
+    async def close(self) -> None:
+        """Cancel all runs and let go of the sessions."""
+        await self._driver.runs.close()
+        for session in self._open.values():
+            self.sessions.close(session)
+        self._open.clear()
+
+    # -- wiring -------------------------------------------------------------------------------------
+
+    def _load(self, folder: Path | None) -> Snapshot:
+        snapshot = load_snapshot(folder, self._sources)
+        self._snapshots[folder] = snapshot
+        return snapshot
+
+    def _agent(self, name: str | None, snapshot: Snapshot | None = None) -> Agent:
+        snapshot = snapshot or self.snapshot()
+        request = RunRequest(prompt="", agent=name)
+        session = Session(id="", folder=Path(), agent=snapshot.settings.agent)
+        return choose_agent(request, session, snapshot, child=False)
+
+    def _folder_of(self, request: RunRequest) -> Path:
+        if request.focus is not None:
+            path = request.focus.path
+            holders = [folder for folder in self.folders if path.is_relative_to(folder)]
+            if holders:
+                return max(holders, key=lambda folder: len(folder.parts))
+            if not self.folders:
+                return path.parent
+        return self.folders[0] if self.folders else Path.cwd()
+
+    async def _model_settings(self, settings: Settings, wished: str | None) -> ModelSettings:
+        if wished and wished != "auto":
+            settings = settings.model_copy(update={"model": wished})
+        key = (settings.model, settings.api_base, settings.api_key_command)
+        if self._choice is None or self._choice[0] != key:
+            self._choice = (key, await choose(settings, self._environ))
+        choice = self._choice[1]
+        if choice.api_key:
+            self._redactor = Redactor([*known_secrets(self._environ), choice.api_key])
+        extra = dict(settings.model_settings)
+        return ModelSettings(
+            model=choice.model,
+            api_base=choice.api_base,
+            api_key=choice.api_key,
+            temperature=extra.pop("temperature", None),
+            top_p=extra.pop("topP", None),
+            max_tokens=extra.pop("maxTokens", None),
+            extra=extra,
+            connect_timeout=settings.timeouts.connect,
+            first_chunk_timeout=settings.timeouts.first_chunk,
+            chunk_timeout=settings.timeouts.chunk,
+        )
+
+    def _child_environment(self) -> dict[str, str]:
+        passed = set(self.settings.bash.pass_env)
+        hidden = set(secret_names(self._environ)) - passed
+        return {name: value for name, value in self._environ.items() if name not in hidden}
+
+    def _record_edit(self, session: Session, run_id: str, edit: FileEdit) -> None:
+        self._undo.record(session, run_id, edit)
+
+    def _remember(self, rules: Sequence[Any], reason: str) -> None:
+        self.grants.add(rules, reason)
+        self._snapshots.clear()
+
+    def _settled(self, run: Run) -> None:
+        self.sessions.sync(run.session)
+        if run.parent is not None:
+            self.sessions.close(run.session)
+
+    def _desk(self) -> Desk:
+        return Desk(magent=self)  # type: ignore[arg-type]

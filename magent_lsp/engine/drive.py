@@ -1,0 +1,248 @@
+"""A run from its prompt to its outcome: prepare, expand, ask, loop, settle."""
+
+import asyncio
+import os
+import sys
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from magent_lsp.core.agent import Agent
+from magent_lsp.core.errors import CallerError
+from magent_lsp.core.events import Notice, RunStarted
+from magent_lsp.core.messages import UserMessage
+from magent_lsp.core.ports import EventSink, ModelSettings
+from magent_lsp.core.request import RunRequest, StopReason
+from magent_lsp.core.session import Session
+from magent_lsp.core.tool import Tool, ToolContext, ToolResult
+from magent_lsp.engine.emitter import Emitter
+from magent_lsp.engine.executor import Executor
+from magent_lsp.engine.loop import Loop
+from magent_lsp.engine.permit import judge_for
+from magent_lsp.engine.prompt import system_prompt, user_turn
+from magent_lsp.engine.run import Host, Run
+from magent_lsp.engine.runs import Runs
+from magent_lsp.engine.slash import Expanded, expand_prompt
+from magent_lsp.engine.snapshot import Snapshot
+from magent_lsp.engine.subagents import Subagents
+from magent_lsp.permissions.judge import Place, offered
+from magent_lsp.store.dirs import Dirs
+from magent_lsp.store.instructions import load_instructions
+from magent_lsp.store.sessions import SessionStore
+from magent_lsp.store.skills import render_skill
+
+Builtin = Callable[[Run, str], Awaitable[str]]
+"""A slash command of ours: (run, arguments) -> the answer in Markdown, without the model."""
+
+
+class Driver:
+    """Makes runs and drives them."""
+
+    def __init__(
+        self,
+        *,
+        host: Host,
+        dirs: Dirs,
+        sessions: SessionStore,
+        sink: EventSink,
+        load: Callable[[Path | None], Snapshot],
+        folders: Callable[[], tuple[Path, ...]],
+        builtins: Mapping[str, Builtin],
+        settled: Callable[[Run], None],
+    ) -> None:
+        self._host = host
+        self._dirs = dirs
+        self._sessions = sessions
+        self._sink = sink
+        self._load = load
+        self._folders = folders
+        self._builtins = builtins
+        self.runs = Runs(self.drive, settled)
+
+    def make(
+        self, request: RunRequest, session: Session, snapshot: Snapshot, parent: Run | None = None
+    ) -> Run:
+        """A run that has not begun; CallerError if its agent does not exist."""
+        run_id = f"run-{uuid.uuid4().hex[:12]}"
+        run = Run(
+            id=run_id,
+            request=request,
+            session=session,
+            agent=choose_agent(request, session, snapshot, child=parent is not None),
+            snapshot=snapshot,
+            host=self._host,
+            emit=Emitter(run_id, session.id, self._sink, self._host.redact),
+            place=self.place(session),
+            parent=parent,
+        )
+        if parent is not None:
+            run.loops = parent.root.loops
+        return run
+
+    async def drive(self, run: Run) -> StopReason:
+        """Carry a run to its end; raises what stopped it."""
+        if run.parent is None:
+            run.snapshot = await asyncio.to_thread(self._load, run.session.folder)
+            run.agent = choose_agent(run.request, run.session, run.snapshot, child=False)
+        self._announce(run)
+        expanded = await self._expand(run)
+        if expanded.answer is not None:
+            run.text = expanded.answer
+            run.session.append(_user_message(run, run.request.prompt))
+            return "end_turn"
+        settings = await self._settings(run)
+        run.tools = tuple(self.offered(run.agent, run.snapshot, run))
+        subagents = Subagents(run, self._spawn, self.runs.run_child)
+        executor = Executor(run, self._context(run, subagents))
+        turn = await user_turn(run, run.request, expanded.prompt)
+        run.session.append(_user_message(run, turn))
+        loop = Loop(run, executor, system=await self._system(run), settings=settings, settle=subagents.settle)
+        try:
+            return await loop.drive()
+        finally:
+            await subagents.close()
+
+    def _announce(self, run: Run) -> None:
+        scope = run.request.scope
+        if not run.session.title and run.parent is None:
+            run.session.rename(title_from(run.request.prompt))
+        run.emit(
+            RunStarted(
+                agent=run.agent.name,
+                model=run.request.model or run.session.model or run.settings.model,
+                prompt=run.request.prompt,
+                uri=scope.path.as_uri() if scope and scope.path else None,
+                range=scope.span if scope else None,
+                parent_run_id=run.parent.id if run.parent else None,
+            )
+        )
+        if run.parent is None:
+            for problem in run.snapshot.problems:
+                if problem.severity == "error":
+                    run.emit(Notice(level="warning", message=f"{problem.path}: {problem.message}"))
+
+    async def _expand(self, run: Run) -> Expanded:
+        if run.parent is not None:
+            return Expanded(prompt=run.request.prompt)
+        bare = Executor(run, self._context(run, None))
+        return await expand_prompt(run, bare, self._builtins)
+
+    async def _settings(self, run: Run) -> ModelSettings:
+        run.doing = "loading model client"
+        agent_model = run.agent.model if run.agent.model not in (None, "inherit") else None
+        wished = run.request.model or run.session.model or agent_model
+        settings = await self._host.model_settings(run.settings, wished)
+        agent = run.agent
+        return replace(
+            settings,
+            temperature=settings.temperature if agent.temperature is None else agent.temperature,
+            top_p=settings.top_p if agent.top_p is None else agent.top_p,
+            extra={**settings.extra, **agent.options},
+        )
+
+    async def _system(self, run: Run) -> str:
+        focus = run.request.focus
+        instructions = await asyncio.to_thread(
+            load_instructions,
+            run.session.folder,
+            focus.path if focus else None,
+            self._dirs,
+            run.settings.instructions,
+            run.snapshot.trusted,
+        )
+        return system_prompt(run, instructions)
+
+    def offered(self, agent: Agent, snapshot: Snapshot, run: Run | None = None) -> list[Tool]:
+        """The tools shown to the model: those that some input of theirs may be used with."""
+        policy = run.policy if run else snapshot.policy(agent)
+        hidden = set() if snapshot.skills else {"skill"}
+        if not any(not each.hidden and each.mode != "primary" for each in snapshot.agents.values()):
+            hidden.add("delegate")
+        if run is None or run.root.request.scope is None:
+            hidden.add("done")
+        return [
+            describe(tool, snapshot)
+            for tool in snapshot.tools
+            if tool.name not in hidden and offered(tool.name, policy)
+        ]
+
+    def _context(self, run: Run, subagents: Subagents | None) -> ToolContext:
+        return ToolContext(
+            folders=run.place.folders,
+            session=run.session,
+            settings=run.settings,
+            editor=self._host.editor,
+            judge=lambda subject: judge_for(run, (subject,)).verdict,
+            delegate=subagents.delegate if subagents else None,
+            load_skill=lambda name, arguments: _load_skill(run, name, arguments),
+            environment=self._host.environment,
+            scratch=self._host.scratch,
+        )
+
+    def _spawn(self, parent: Run, request: RunRequest) -> Run:
+        session = self._sessions.create(
+            parent.session.folder, request.agent or "general", parent.session.model, parent.session.id
+        )
+        return self.make(request, session, parent.snapshot, parent)
+
+    def place(self, session: Session | None = None) -> Place:
+        """The folders in which paths are judged, those of the session first."""
+        first = session.folder if session else next(iter(self._folders()), Path.cwd())
+        others = [folder for folder in self._folders() if folder != first]
+        return Place(
+            folders=(first, *others),
+            cwd=first,
+            home=Path.home(),
+            resolve=lambda path: Path(os.path.realpath(path)),
+            own=(self._dirs.user, self._dirs.state),
+            case_insensitive=sys.platform in ("darwin", "win32"),
+        )
+
+
+def choose_agent(request: RunRequest, session: Session, snapshot: Snapshot, *, child: bool) -> Agent:
+    """The agent of a run: the request's, else the session's; CallerError if there is none of that name."""
+    name = request.agent or session.agent or snapshot.settings.agent
+    agent = snapshot.agents.get(name)
+    if agent is None or (agent.mode == "subagent" and not child and request.agent is None):
+        names = sorted(a.name for a in snapshot.agents.values() if not a.hidden)
+        raise CallerError(f"agent: there is no agent {name!r}. Available: {', '.join(names)}.")
+    if request.agent:
+        session.agent = agent.name
+    return agent
+
+
+def describe(tool: Tool, snapshot: Snapshot) -> Tool:
+    """The tool as it is offered: `skill` and `delegate` list what there is to choose from."""
+    if tool.name == "skill":
+        entries = [f"- {skill.name}: {skill.description}" for skill in snapshot.skills.values()]
+    elif tool.name == "delegate":
+        entries = [
+            f"- {agent.name}: {agent.description}"
+            for agent in snapshot.agents.values()
+            if not agent.hidden and agent.mode != "primary"
+        ]
+    else:
+        return tool
+    return replace(tool, description="\n".join([tool.description, *entries]))
+
+
+def title_from(prompt: str) -> str:
+    """A session's title until a better one is made: the prompt's first line, at most 60 characters."""
+    line = next((line.strip() for line in prompt.split("\n") if line.strip()), "New session")
+    return line if len(line) <= 60 else line[:59] + "…"
+
+
+def _user_message(run: Run, text: str) -> UserMessage:
+    return UserMessage(
+        id=f"msg-{uuid.uuid4().hex[:12]}", text=run.host.redact(text), images=run.request.images
+    )
+
+
+def _load_skill(run: Run, name: str, arguments: str) -> ToolResult:
+    skill = run.snapshot.skills.get(name)
+    if skill is None:
+        known = ", ".join(sorted(run.snapshot.skills)) or "none"
+        return ToolResult(text=f"There is no skill {name!r}. Available: {known}.", failed=True)
+    body = render_skill(skill, arguments)
+    return ToolResult(text=body, skill=(name, body))

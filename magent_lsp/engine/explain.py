@@ -1,0 +1,53 @@
+"""Why a call would be allowed, asked for or denied, without making it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from magent_lsp.core.agent import Agent
+from magent_lsp.core.errors import CallerError
+from magent_lsp.core.tool import Subject
+from magent_lsp.engine.executor import faults
+from magent_lsp.engine.snapshot import Snapshot
+from magent_lsp.permissions.judge import Decision, Place, judge
+
+
+def explain(
+    tool: str, arguments: Mapping[str, Any], agent: Agent, snapshot: Snapshot, place: Place
+) -> Decision:
+    """The verdict on a call; CallerError for an unknown tool or arguments that do not fit it."""
+    found = next((each for each in snapshot.tools if each.name == tool), None)
+    if found is None:
+        names = ", ".join(each.name for each in snapshot.tools)
+        raise CallerError(f"tool: there is no tool {tool!r}. Available: {names}.")
+    try:
+        value = found.input.model_validate(dict(arguments))
+    except ValidationError as error:
+        raise CallerError(f"arguments: {faults(error)}") from None
+    subjects = found.subjects(value) or (Subject(tool=found.name, kind="none"),)
+    return judge(subjects, snapshot.policy(agent), place)
+
+
+def arguments_of(tool: str, words: list[str], snapshot: Snapshot) -> dict[str, Any]:
+    """A tool's arguments from words on a command line: each fills the next required field.
+
+    The last field takes the rest, so that a command line need not be quoted. CallerError for an unknown
+    tool or too few words.
+    """
+    found = next((each for each in snapshot.tools if each.name == tool), None)
+    if found is None:
+        names = ", ".join(each.name for each in snapshot.tools)
+        raise CallerError(f"tool: there is no tool {tool!r}. Available: {names}.")
+    required = [name for name, field in found.input.model_fields.items() if field.is_required()]
+    names = required or list(found.input.model_fields)[:1]
+    if tool in ("edit_file", "write_file"):
+        # The verdict depends on the path alone.
+        fill: dict[str, Any] = (
+            {"content": ""} if tool == "write_file" else {"old_string": "a", "new_string": "b"}
+        )
+        return {"path": " ".join(words), **fill}
+    if len(words) < len(required):
+        raise CallerError(f"{tool!r} needs {', '.join(required)}.")
+    heads, rest = words[: len(names) - 1], words[len(names) - 1 :]
+    return {**dict(zip(names, heads, strict=False)), **({names[-1]: " ".join(rest)} if rest else {})}

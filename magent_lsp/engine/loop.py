@@ -1,0 +1,207 @@
+"""The loop: request, stream, execute, repeat."""
+
+import asyncio
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+
+from magent_lsp.core.errors import ModelError
+from magent_lsp.core.events import Notice, UsageUpdated
+from magent_lsp.core.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from magent_lsp.core.ports import ModelSettings
+from magent_lsp.core.request import StopReason
+from magent_lsp.engine.executor import Executor
+from magent_lsp.engine.guards import Budget
+from magent_lsp.engine.history import normalise
+from magent_lsp.engine.permit import Rejected
+from magent_lsp.engine.run import Run
+from magent_lsp.engine.turn import Interrupted, ask_model
+
+GO_ON = "Your reply was cut off at the length limit. Go on from where it stopped, in smaller steps."
+EMPTY = "Your reply was empty. Answer the user, or call a tool correctly."
+CUT_CALL = (
+    "Not executed: the reply was cut off at the length limit, so this call may be incomplete. "
+    "Nothing was done. Send it again, smaller."
+)
+
+
+class Loop:
+    """Drives one run until the model has nothing more to do, or something ends it."""
+
+    def __init__(
+        self,
+        run: Run,
+        executor: Executor,
+        *,
+        system: str,
+        settings: ModelSettings,
+        settle: Callable[[], Awaitable[bool]],
+    ) -> None:
+        self._run = run
+        self._settle = settle
+        """Waits for a background subagent; False if none is at work."""
+        self._executor = executor
+        self._system = system
+        self._settings = settings
+        self._cut = 0
+        """Replies in a row that hit the length limit."""
+        self._nudged = False
+        self._budget = Budget(
+            max_turns=min(run.agent.max_turns or run.settings.max_turns, run.settings.max_turns),
+            max_cost_usd=run.settings.max_cost_usd,
+            max_minutes=run.settings.max_minutes,
+            clock=time.monotonic,
+        )
+
+    async def drive(self) -> StopReason:
+        """Run to the end; raises ModelError, and CancelledError when cancelled."""
+        while True:
+            self._take_in()
+            if (limit := self._budget.exceeded(self._run.usage)) is not None:
+                return limit
+            reply = await self._request()
+            self._budget.count_turn()
+            if reply.tool_calls:
+                stop = await self._act(reply)
+            else:
+                stop = self._conclude(reply)
+                if stop == "end_turn" and (self._run.incoming or await self._settle()):
+                    stop = None
+            if stop is not None:
+                return stop
+
+    async def _request(self) -> AssistantMessage:
+        run = self._run
+        run.state, run.doing = "thinking", "thinking"
+        try:
+            reply = await ask_model(
+                run.host.model, self._messages(), run.tools, self._settings, run.settings.retry, run.emit
+            )
+        except Interrupted as error:
+            run.session.append(AssistantMessage(id=_message_id(), text=error.text, finish="cut"))
+            run.text = error.text
+            raise
+        run.emit.flush()
+        run.session.append(reply)
+        run.text = reply.text or run.text
+        for each in {id(run): run, id(run.root): run.root}.values():
+            each.usage += reply.usage
+        run.session.add_usage(reply.usage)
+        run.emit(UsageUpdated(usage=run.usage))
+        return reply
+
+    def _messages(self) -> Sequence[Message]:
+        history = normalise(self._run.session.messages)
+        if (most := self._run.settings.max_history) is not None:
+            history = _last_turns(history, most)
+        return [SystemMessage(text=self._system), *history]
+
+    def _conclude(self, reply: AssistantMessage) -> StopReason | None:
+        """The end of a reply without tool calls; None: the model is asked once more."""
+        if reply.finish == "length":
+            self._cut += 1
+            if self._cut > 2:
+                return "max_tokens"
+            self._tell(GO_ON)
+            return None
+        if reply.finish == "refused":
+            raise ModelError(
+                reply.text.strip() or "The model refused to answer for reasons of content policy.",
+                kind="refused",
+            )
+        if not reply.text.strip() and not self._nudged:
+            self._nudged = True
+            self._tell(EMPTY)
+            return None
+        return "end_turn"
+
+    async def _act(self, reply: AssistantMessage) -> StopReason | None:
+        """Execute the calls of a reply; a reason means that the run ends here."""
+        if reply.finish == "length":
+            self._cut += 1
+            for call in reply.tool_calls:
+                self._executor.refuse(call, CUT_CALL)
+            return "max_tokens" if self._cut > 2 else None
+        self._cut = 0
+        try:
+            results = await self._execute(reply.tool_calls)
+        except BaseExceptionGroup as group:
+            if group.subgroup(Rejected) is None:
+                raise
+            self._answer_the_rest(reply.tool_calls, "Not done: the user rejected another call of this reply.")
+            return "rejected"
+        except asyncio.CancelledError:
+            self._answer_the_rest(reply.tool_calls, "Cancelled before it was done.")
+            raise
+        return self._watch(reply.tool_calls, results)
+
+    async def _execute(self, calls: Sequence[ToolCall]) -> list[ToolMessage]:
+        """Neighbouring readers run together, everything else in order."""
+        results: list[ToolMessage] = []
+        for group in _groups(calls, self._executor.is_concurrent):
+            async with asyncio.TaskGroup() as tasks:
+                running = [tasks.create_task(self._executor.execute(call)) for call in group]
+            results += [task.result() for task in running]
+        return results
+
+    def _answer_the_rest(self, calls: Sequence[ToolCall], why: str) -> None:
+        answered = {m.call_id for m in self._run.session.messages if isinstance(m, ToolMessage)}
+        for call in calls:
+            if call.id not in answered:
+                self._executor.refuse(call, why, "cancelled")
+
+    def _watch(self, calls: Sequence[ToolCall], results: Sequence[ToolMessage]) -> StopReason | None:
+        """Notice a model that goes round in circles."""
+        for call, result in zip(calls, results, strict=True):
+            match self._run.root.loops.observe(call.name, call.arguments, result.text):
+                case "nudge":
+                    self._tell(
+                        f"You have repeated the same steps ({call.name}) with the same results. "
+                        "Try something else, or say what is in the way."
+                    )
+                case "stop":
+                    self._run.emit(
+                        Notice(level="warning", message="Stopped: the agent repeated the same steps.")
+                    )
+                    return "loop"
+        return None
+
+    def _take_in(self) -> None:
+        run = self._run
+        while run.incoming:
+            run.session.append(run.incoming.pop(0))
+
+    def _tell(self, text: str) -> None:
+        self._run.session.append(UserMessage(id=_message_id(), text=text, synthetic=True))
+
+
+def _groups(calls: Sequence[ToolCall], concurrent: Callable[[ToolCall], bool]) -> list[list[ToolCall]]:
+    groups: list[list[ToolCall]] = []
+    together = False
+    for call in calls:
+        if together and concurrent(call):
+            groups[-1].append(call)
+        else:
+            groups.append([call])
+            together = concurrent(call)
+    return groups
+
+
+def _last_turns(history: Sequence[Message], most: int) -> Sequence[Message]:
+    """The newest messages, at most `most`, beginning with a user's, so that no call loses its result."""
+    starts = [index for index, message in enumerate(history) if isinstance(message, UserMessage)]
+    for start in starts:
+        if len(history) - start <= most:
+            return history[start:]
+    return history[starts[-1] :] if starts else history
+
+
+def _message_id() -> str:
+    return f"msg-{uuid.uuid4().hex[:12]}"

@@ -1,0 +1,97 @@
+"""From a verdict to a yes or a no: what a person is shown, and what is kept of the answer."""
+
+import uuid
+from collections.abc import Sequence
+
+from magent_lsp.core.errors import MagentError
+from magent_lsp.core.request import PermissionOption, PermissionReply, PermissionRequest
+from magent_lsp.core.tool import Proposal, Subject
+from magent_lsp.engine.run import Run
+from magent_lsp.permissions.judge import Decision, judge
+
+
+class Refused(MagentError):
+    """The call is not allowed; the loop goes on and the model is told."""
+
+
+class Rejected(MagentError):
+    """A person said no without a word more: the turn ends."""
+
+
+class Declined(MagentError):
+    """A person said no and why: the loop goes on with their words."""
+
+
+def judge_for(run: Run, subjects: Sequence[Subject]) -> Decision:
+    """The verdict of the rules in force now."""
+    return judge(subjects, run.policy, run.place)
+
+
+async def permit(
+    run: Run, *, call_id: str, tool: str, title: str, subjects: Sequence[Subject], proposal: Proposal | None
+) -> None:
+    """Return if the call may go on; else raise Refused, Rejected or Declined."""
+    decision = judge_for(run, subjects)
+    if decision.verdict == "allow":
+        return
+    if decision.verdict == "deny":
+        raise Refused(f"Not allowed: {decision.reason} Nothing was done.")
+    host = run.host
+    if host.assume_yes and not decision.protected:
+        return
+    if not host.interactive:
+        run.root.refused += 1
+        raise Refused(
+            f"This needs a permission that nobody can give here: {decision.reason} Nothing was done."
+        )
+    reply = await _ask(run, _request(run, call_id, tool, title, decision, proposal), subjects)
+    if reply.reply == "reject":
+        if reply.feedback:
+            raise Declined(f"The user rejected this and says: {reply.feedback}\nNothing was done.")
+        raise Rejected("The user rejected this. Nothing was done.")
+    if reply.reply == "allow_session":
+        for rule in decision.grants:
+            run.root.session.grant(rule)
+    elif reply.reply == "allow_always":
+        host.remember(decision.grants, title)
+        for rule in decision.grants:
+            run.root.session.grant(rule)
+
+
+async def _ask(run: Run, request: PermissionRequest, subjects: Sequence[Subject]) -> PermissionReply:
+    before, doing = run.state, run.doing
+    run.state, run.doing = "waiting", "waiting for you"
+    try:
+        return await run.host.gate.ask(
+            request,
+            run.emit,
+            still_needed=lambda: judge_for(run, subjects).verdict != "allow",
+            minutes=run.settings.permission_timeout_minutes,
+        )
+    finally:
+        run.state, run.doing = before, doing
+
+
+def _request(
+    run: Run, call_id: str, tool: str, title: str, decision: Decision, proposal: Proposal | None
+) -> PermissionRequest:
+    options = [PermissionOption(reply="allow_once", title="Allow once")]
+    if decision.grants:
+        what = ", ".join(rule.pattern if rule.pattern != "*" else rule.tool for rule in decision.grants)
+        options.append(PermissionOption(reply="allow_session", title=f"Allow {what} in this session"))
+        if decision.always:
+            options.append(PermissionOption(reply="allow_always", title=f"Always allow {what}"))
+    options.append(PermissionOption(reply="reject", title="Reject"))
+    return PermissionRequest(
+        request_id=f"ask-{uuid.uuid4().hex[:10]}",
+        run_id=run.root.id,
+        session_id=run.root.session.id,
+        tool_call_id=call_id,
+        tool=tool,
+        title=title,
+        reason=decision.reason,
+        options=tuple(options),
+        command=proposal.command if proposal else None,
+        diff=proposal.diff if proposal else None,
+        paths=tuple(run.name_path(path) for path in proposal.paths) if proposal else (),
+    )

@@ -1,0 +1,129 @@
+"""One run: a person's prompt on its way to the final answer."""
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from magent_lsp.core.agent import Agent
+from magent_lsp.core.config import Settings
+from magent_lsp.core.edits import FileEdit
+from magent_lsp.core.events import EditRecord, RunFinished
+from magent_lsp.core.messages import Usage, UserMessage
+from magent_lsp.core.ports import Editor, Model, ModelSettings
+from magent_lsp.core.request import RunRequest
+from magent_lsp.core.session import Session
+from magent_lsp.core.tool import Tool
+from magent_lsp.engine.emitter import Emitter
+from magent_lsp.engine.gate import Gate
+from magent_lsp.engine.guards import LoopGuard
+from magent_lsp.engine.snapshot import Snapshot
+from magent_lsp.permissions.judge import Place
+from magent_lsp.permissions.rules import Policy
+
+RunState = Literal["queued", "preparing", "thinking", "working", "waiting", "finished"]
+"""`waiting` is for a person's answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """What all runs of one client share."""
+
+    editor: Editor
+    gate: Gate
+    model: Model
+    model_settings: Callable[[Settings, str | None], Awaitable[ModelSettings]]
+    """Settings and a wished-for model -> how to ask; raises ModelError if nothing is configured."""
+    record_edit: Callable[[Session, str, FileEdit], None]
+    """Keeps the pre-image of an edit (session, run id) so that the run can be undone."""
+    remember: Callable[[tuple[object, ...], str], None]
+    """Stores permission rules for good, with the reason."""
+    environment: Callable[[], dict[str, str]]
+    """The environment of child processes, without the secrets we know."""
+    redact: Callable[[str], str]
+    scratch: Path
+    """The folder for output that is too long to show."""
+    interactive: bool
+    """Whether there is a person to ask."""
+    assume_yes: bool
+    """Ordinary questions are answered with yes."""
+
+
+@dataclass(kw_only=True)
+class Run:
+    """The state of a run; owned by `Runs`, changed only by the code that drives it."""
+
+    id: str
+    request: RunRequest
+    session: Session
+    agent: Agent
+    snapshot: Snapshot
+    """Config and registries as they were when the run began."""
+    host: Host
+    emit: Emitter
+    place: Place
+    parent: "Run | None" = None
+    tools: tuple[Tool, ...] = ()
+    """What is offered to the model."""
+    state: RunState = "queued"
+    doing: str = ""
+    """What is going on, in a few words."""
+    incoming: list[UserMessage] = field(default_factory=list)
+    """Messages that the loop takes in between two steps: steering by people, reports of subagents."""
+    edits: list[EditRecord] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    refused: int = 0
+    text: str = ""
+    """The last assistant message."""
+    loops: LoopGuard = field(default_factory=LoopGuard)
+    """Shared over the whole tree of agents."""
+    children: int = 0
+    """Subagents started by the whole tree; counted at the root."""
+    finished: "asyncio.Future[RunFinished] | None" = None
+    task: "asyncio.Task[None] | None" = None
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of this run."""
+        return self.snapshot.settings
+
+    @property
+    def root(self) -> "Run":
+        """The run a person started, of which this one is a part."""
+        return self if self.parent is None else self.parent.root
+
+    @property
+    def depth(self) -> int:
+        """0 for a person's run, 1 for its subagents, and so on."""
+        return 0 if self.parent is None else self.parent.depth + 1
+
+    @property
+    def policy(self) -> Policy:
+        """The rules in force now; grants of the root session count at once."""
+        return self.snapshot.policy(
+            self.agent,
+            grants=tuple(self.root.session.grants),
+            restrict=self.request.allowed_tools,
+            scope=self.root.request.scope,
+            parent=self.parent.policy if self.parent else None,
+            scratch=self.host.scratch,
+        )
+
+    @property
+    def tools_by_name(self) -> Mapping[str, Tool]:
+        """The offered tools."""
+        return {tool.name: tool for tool in self.tools}
+
+    def hear(self, text: str, *, synthetic: bool = False) -> None:
+        """Let the loop take a message in before its next request."""
+        message_id = f"msg-{uuid.uuid4().hex[:12]}"
+        self.incoming.append(UserMessage(id=message_id, text=self.host.redact(text), synthetic=synthetic))
+
+    def name_path(self, path: Path) -> str:
+        """A path as people and the model see it: relative to the workspace folder where it is inside."""
+        try:
+            return path.relative_to(self.session.folder).as_posix() or "."
+        except ValueError:
+            return str(path)

@@ -1,0 +1,135 @@
+"""Config and registries of one workspace folder, immutable; a run keeps the one it began with."""
+
+import fnmatch
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from magent_lsp.core.agent import Agent
+from magent_lsp.core.config import Settings
+from magent_lsp.core.request import Scope
+from magent_lsp.core.tool import Tool
+from magent_lsp.permissions.defaults import default_layer
+from magent_lsp.permissions.rules import Layer, Policy, Rule, Source, parse_permission
+from magent_lsp.store.agents import load_agents
+from magent_lsp.store.commands import Command, load_commands
+from magent_lsp.store.config import load_settings
+from magent_lsp.store.dirs import Dirs
+from magent_lsp.store.grants import GrantStore
+from magent_lsp.store.problems import Problem
+from magent_lsp.store.skills import Skill, load_skills
+from magent_lsp.store.trust import TrustStore
+from magent_lsp.tools.registry import TOOLS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sources:
+    """Where a snapshot comes from, apart from the folder."""
+
+    dirs: Dirs
+    environ: Mapping[str, str]
+    client: Mapping[str, Any]
+    """The settings of the language client."""
+    allow: Sequence[str] = ()
+    overrides: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """All that people and projects configured, as it stood at one moment."""
+
+    folder: Path | None
+    settings: Settings
+    layers: tuple[Layer, ...]
+    """Permission layers of user, project, client and environment."""
+    agents: Mapping[str, Agent]
+    commands: Mapping[str, Command]
+    skills: Mapping[str, Skill]
+    grants: Layer
+    """What was allowed for good."""
+    trusted: bool
+    problems: tuple[Problem, ...]
+    extra_tools: tuple[Tool, ...] = ()
+    """Tools that come from elsewhere, such as MCP servers."""
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """All tools in their stable order."""
+        return (*TOOLS, *self.extra_tools)
+
+    def policy(
+        self,
+        agent: Agent,
+        *,
+        grants: tuple[Rule, ...] = (),
+        restrict: frozenset[str] | None = None,
+        scope: Scope | None = None,
+        parent: Policy | None = None,
+        scratch: Path | None = None,
+    ) -> Policy:
+        """The layers of rules for one agent; `restrict` is a command's list of allowed tools."""
+        rules, _ = parse_permission(dict(agent.permission), Source(name=f"agent {agent.name}"))
+        closed = tuple(self._closed(agent.tools, agent.denied_tools, f"tools of agent {agent.name}"))
+        narrowed = tuple(self._closed(restrict, frozenset(), "allowed-tools of the command"))
+        own = (
+            (
+                Rule(
+                    tool="read_file",
+                    pattern=f"{scratch}/**",
+                    verdict="allow",
+                    source=Source(name="output kept by this program"),
+                ),
+            )
+            if scratch
+            else ()
+        )
+        return Policy(
+            layers=(
+                default_layer(),
+                Layer(name="agent", rules=(*rules, *closed, *narrowed), trusted=agent.trusted),
+                *self.layers,
+                Layer(name="grant", rules=(*self.grants.rules, *grants, *own)),
+            ),
+            parent=parent,
+            scope=scope,
+            sandboxed=self.settings.bash.sandbox != "off",
+        )
+
+    def _closed(self, only: frozenset[str] | None, without: frozenset[str], name: str) -> Iterable[Rule]:
+        """Denies for the tools that a list leaves out; a list never allows anything by itself."""
+        for tool in self.tools:
+            left_out = only is not None and not any(fnmatch.fnmatchcase(tool.name, glob) for glob in only)
+            denied = any(fnmatch.fnmatchcase(tool.name, glob) for glob in without)
+            if left_out or denied:
+                yield Rule(tool=tool.name, pattern="*", verdict="deny", source=Source(name=name))
+
+
+def load_snapshot(folder: Path | None, sources: Sources) -> Snapshot:
+    """Read everything that is configured for a folder; bad files become problems, never errors."""
+    trust = TrustStore(sources.dirs)
+    trusted = folder is None or trust.is_trusted(folder)
+    loaded = load_settings(
+        dirs=sources.dirs,
+        folder=folder,
+        trusted=trusted,
+        client=sources.client,
+        environ=sources.environ,
+        allow=sources.allow,
+        overrides=sources.overrides or {},
+    )
+    agents = load_agents(folder, sources.dirs, trusted)
+    commands = load_commands(folder, sources.dirs, trusted)
+    skills = load_skills(folder, sources.dirs, trusted)
+    grants = GrantStore(sources.dirs).load()
+    return Snapshot(
+        folder=folder,
+        settings=loaded.settings,
+        layers=loaded.layers,
+        agents=agents.agents,
+        commands=commands.commands,
+        skills=skills.skills,
+        grants=grants,
+        trusted=trusted,
+        problems=(*loaded.problems, *agents.problems, *commands.problems, *skills.problems),
+    )

@@ -1,0 +1,62 @@
+"""The house keeps its shape: imports point one way, and starting stays light."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+HEAVY = (
+    "litellm",
+    "httpx",
+    "rich",
+    "prompt_toolkit",
+    "tree_sitter",
+    "html_to_markdown",
+    "openai",
+    "rapidfuzz",
+)
+"""Whoever waits for `initialize` must not wait for these."""
+
+
+def test_imports_point_one_way() -> None:
+    """A newcomer can rely on the layers that docs/architecture.md shows."""
+    result = subprocess.run(
+        [Path(sys.executable).with_name("lint-imports"), "--no-cache"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize("module", ["magent_lsp.lsp.server", "magent_lsp.cli"])
+def test_starting_loads_nothing_heavy(module: str) -> None:
+    """An editor gets its answer to `initialize` before any model client is loaded."""
+    code = f"import {module}, sys; print([m for m in {HEAVY!r} if m in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
+
+
+def test_no_module_keeps_changing_state() -> None:
+    """Two servers in one process must not share anything: module names are constants, classes, functions."""
+    import ast
+
+    for path in (ROOT / "magent_lsp").rglob("*.py"):
+        for node in ast.parse(path.read_text("utf-8")).body:
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            mutable = isinstance(getattr(node, "value", None), ast.List | ast.Set | ast.Call | ast.Dict)
+            names = [t.id for t in targets if isinstance(t, ast.Name) and mutable]
+            assert all(
+                n.isupper()
+                or n.startswith("__")
+                or n.strip("_").isupper()
+                or n == "logger"
+                or n[0].isupper()
+                or n.startswith("_")
+                and n[1:2].isupper()
+                for n in names
+            ), f"{path}: {names}"
