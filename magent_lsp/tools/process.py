@@ -1,0 +1,274 @@
+"""Child processes: the only place that starts them.
+
+Every child has its own session and process group and no terminal, cannot ask for passwords on one, and is
+awaited. When a call is cancelled or runs out of time, all that the child started ends with it: politely
+first, for good after GRACE seconds.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import tempfile
+from asyncio.subprocess import DEVNULL, STDOUT, Process
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from magent_lsp.core.errors import ToolError
+from magent_lsp.tools import process_tree
+from magent_lsp.tools.transcript import Pump, Transcript
+
+GRACE = 0.5
+"""Seconds between the polite signal and the other one."""
+
+_REPORT_EVERY = 0.25
+_REPORT_BYTES = 4_000
+_SETTLE = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finished:
+    """How a command ended, and what it printed."""
+
+    code: int
+    """The exit code; negative: the signal that ended it."""
+    timed_out: bool
+    text: str
+    """Standard output and error, in the order they were printed."""
+    missing: int = 0
+    """Bytes left out of the text, at offset `at`."""
+    at: int | None = None
+    file: Path | None = None
+    """Holds the whole output; the caller removes it when it is not wanted."""
+    group: int | None = None
+    """The process group of background children that still run."""
+    held: bool = False
+    """Whether background children may go on printing into the file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Captured:
+    """How a program ended, and what it printed to each of its outputs."""
+
+    code: int
+    out: bytes
+    err: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piped:
+    """A running program and its outputs."""
+
+    process: Process
+    out: asyncio.StreamReader
+    err: asyncio.StreamReader
+    hang_up: Callable[[], None]
+    """End both outputs, although a background child may still hold them."""
+
+
+@contextlib.asynccontextmanager
+async def child(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    stdout: int,
+    stderr: int = STDOUT,
+    stdin: int = DEVNULL,
+) -> AsyncIterator[Process]:
+    """A child process; none of its tree is left when the block fails, is cancelled, or ends before it.
+
+    Raises ToolError if it cannot be started.
+    """
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *argv,
+            cwd=cwd,
+            env={**env, "GIT_TERMINAL_PROMPT": "0"},
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        raise ToolError(f"{argv[0]!r} cannot be started in {str(cwd)!r}: {error}.") from error
+    try:
+        yield process
+    except BaseException:
+        await kill(process)
+        raise
+    if process.returncode is None:
+        await kill(process)
+
+
+async def kill(process: Process) -> None:
+    """End a child and all that it started, also what moved to another session; returns when it is reaped."""
+    strays: list[int] = []
+    try:
+        async with asyncio.timeout(GRACE):
+            strays = await asyncio.to_thread(process_tree.strays, process.pid)
+            process_tree.send(signal.SIGTERM, process.pid, strays)
+            await process.wait()
+            while process_tree.exists(process.pid):  # noqa: ASYNC110 - the system tells nobody of that
+                await asyncio.sleep(0.01)
+    except TimeoutError:
+        pass
+    finally:
+        process_tree.send(signal.SIGKILL, process.pid, strays)
+        for stray in strays:
+            os.close(stray)
+        await process.wait()
+
+
+async def run(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    timeout: float,
+    keep: int,
+    file: Path | None = None,
+    report: Callable[[str], None] = lambda text: None,
+) -> Finished:
+    """Run a command to its end, its outputs merged; at most `keep` bytes of head and of tail in memory.
+
+    A background child does not hold the call open: its later output goes on into `file`. `report` gets the
+    latest output, at most four times a second. Raises ToolError if the command cannot be started.
+    """
+    read_end, write_end = os.pipe()
+    transcript = Transcript(keep, file)
+    pump = Pump(read_end, transcript)
+    timed_out = False
+    try:
+        async with child(argv, cwd=cwd, env=env, stdout=write_end) as process:
+            os.close(write_end)
+            write_end = -1
+            pump.start()
+            try:
+                async with asyncio.timeout(timeout), asyncio.TaskGroup() as tasks:
+                    progress = tasks.create_task(_show_progress(transcript, report))
+                    await process.wait()
+                    progress.cancel()
+            except TimeoutError:
+                timed_out = True
+                await kill(process)
+            await _settle(pump, transcript)
+    finally:
+        if write_end >= 0:
+            os.close(write_end)
+            os.close(read_end)
+    transcript.freeze()
+    text, missing, at = transcript.text()
+    return Finished(
+        code=process.returncode if process.returncode is not None else -signal.SIGKILL,
+        timed_out=timed_out,
+        text=text,
+        missing=missing,
+        at=at,
+        file=transcript.file,
+        group=process.pid if await asyncio.to_thread(process_tree.runs, process.pid) else None,
+        held=not pump.ended.is_set(),
+    )
+
+
+@contextlib.asynccontextmanager
+async def piped(
+    argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdin: bytes = b""
+) -> AsyncIterator[Piped]:
+    """A program whose outputs are read as they come; killed if it still runs when the block ends."""
+    source = await asyncio.to_thread(_file_with, stdin) if stdin else DEVNULL
+    ends: list[int] = []
+    try:
+        for _ in range(2):
+            ends += os.pipe()
+        out, out_transport = await _reader(ends.pop(0))
+        err, err_transport = await _reader(ends.pop(1))
+
+        def hang_up() -> None:
+            out_transport.close()
+            err_transport.close()
+
+        try:
+            async with child(argv, cwd=cwd, env=env, stdin=source, stdout=ends[0], stderr=ends[1]) as process:
+                while ends:
+                    os.close(ends.pop())
+                yield Piped(process=process, out=out, err=err, hang_up=hang_up)
+        finally:
+            hang_up()
+    finally:
+        for end in ends if source == DEVNULL else [*ends, source]:
+            os.close(end)
+
+
+async def capture(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    timeout: float,
+    stdin: bytes = b"",
+    limit: int = 1_000_000,
+) -> Captured:
+    """Run a program and keep the first `limit` bytes of each output; raises TimeoutError."""
+    async with asyncio.timeout(timeout), piped(argv, cwd=cwd, env=env, stdin=stdin) as running:
+        readers = [asyncio.create_task(_first(stream, limit)) for stream in (running.out, running.err)]
+        try:
+            code = await running.process.wait()
+            await asyncio.wait(readers, timeout=_SETTLE * 2)
+            running.hang_up()
+            out, err = await asyncio.gather(*readers)
+        finally:
+            for reader in readers:
+                reader.cancel()
+    return Captured(code=code, out=out, err=err)
+
+
+async def _show_progress(transcript: Transcript, report: Callable[[str], None]) -> None:
+    shown = 0
+    while True:
+        await asyncio.sleep(_REPORT_EVERY)
+        if transcript.total != shown:
+            shown = transcript.total
+            report(transcript.last(_REPORT_BYTES))
+
+
+async def _settle(pump: Pump, transcript: Transcript) -> None:
+    """Wait until the output is complete: its end came, or what still holds the pipe is quiet or too loud."""
+    for _ in range(6):
+        before = transcript.total
+        try:
+            async with asyncio.timeout(_SETTLE):
+                await pump.ended.wait()
+                return
+        except TimeoutError:
+            if transcript.total == before:
+                return
+
+
+async def _reader(pipe: int) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
+    reader = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(pipe, "rb", buffering=0)
+    )
+    return reader, transport
+
+
+async def _first(stream: asyncio.StreamReader, limit: int) -> bytes:
+    kept = bytearray()
+    while data := await stream.read(1 << 16):
+        kept += data[: limit - len(kept)]
+    return bytes(kept)
+
+
+def _file_with(data: bytes) -> int:
+    """A descriptor from which a child reads the data; in memory where the system can."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("magent-stdin")
+    else:
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+    with os.fdopen(os.dup(descriptor), "wb") as writer:
+        writer.write(data)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor

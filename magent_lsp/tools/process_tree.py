@@ -1,0 +1,89 @@
+"""All that a child process started: its process group, and what left the group."""
+
+import contextlib
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+_PROC = Path("/proc")
+_MOST_STRAYS = 200
+
+
+class _Entry(NamedTuple):
+    state: str
+    parent: int
+    group: int
+    session: int
+
+
+def send(number: signal.Signals, group: int, strays: Sequence[int]) -> None:
+    """Signal every process of a group and the strays; those that are gone are no error."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+    for stray in strays:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            signal.pidfd_send_signal(stray, number)
+
+
+def exists(group: int) -> bool:
+    """Whether the group has a process, be it a dead one that nobody has awaited yet."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def runs(group: int) -> bool:
+    """Whether a process of the group still runs."""
+    if not exists(group):
+        return False
+    table = _table()
+    return not table or any(entry.group == group and entry.state not in "ZX" for entry in table.values())
+
+
+def strays(root: int) -> list[int]:
+    """Descriptors of a child's descendants that left its process group; Linux only, elsewhere none.
+
+    Descriptors, since a number may belong to another process by the time it is used. The caller closes them.
+    """
+    if not hasattr(os, "pidfd_open"):
+        return []
+    table = _table()
+    found: list[int] = []
+    for pid, entry in table.items():
+        if entry.group != root and (entry.session == root or _descends(pid, root, table)):
+            with contextlib.suppress(OSError):
+                found.append(os.pidfd_open(pid))
+        if len(found) == _MOST_STRAYS:
+            break
+    return found
+
+
+def _table() -> dict[int, _Entry]:
+    """All processes of the system by number; empty where there is no /proc."""
+    table: dict[int, _Entry] = {}
+    if not (_PROC / "self" / "stat").exists():
+        return table
+    for folder in _PROC.iterdir():
+        if folder.name.isdigit():
+            with contextlib.suppress(OSError, ValueError):
+                # the name, in parentheses, may itself hold blanks and parentheses
+                fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()
+                parent, group, session = (int(field) for field in fields[1:4])
+                table[int(folder.name)] = _Entry(fields[0].decode(), parent, group, session)
+    return table
+
+
+def _descends(pid: int, root: int, table: Mapping[int, _Entry]) -> bool:
+    for _ in range(len(table)):
+        if pid == root:
+            return True
+        if pid not in table:
+            return False
+        pid = table[pid].parent
+    return False
