@@ -10,8 +10,8 @@ BLANKS = " \t"
 
 FOLDS = str.maketrans(
     {
-        **dict.fromkeys("‘’‚‛′＇`´", "'"),
-        **dict.fromkeys("“”„‟″＂«»", '"'),
+        **dict.fromkeys("‘’‚‛′＇", "'"),
+        **dict.fromkeys("“”„‟″＂", '"'),
         **dict.fromkeys("‐‑‒–—―−﹘﹣－", "-"),
         **dict.fromkeys("\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006", " "),
         **dict.fromkeys("\u2007\u2008\u2009\u200a\u202f\u205f\u3000", " "),
@@ -22,7 +22,7 @@ FOLDS = str.maketrans(
 
 def fold(text: str) -> str:
     """The text with look-alike quotes, dashes and blanks made plain; for finding only."""
-    return text if text.isascii() and "`" not in text else text.translate(FOLDS)
+    return text if text.isascii() else text.translate(FOLDS)
 
 
 def to_lf(text: str) -> str:

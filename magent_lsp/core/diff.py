@@ -1,0 +1,181 @@
+"""Unified diffs for people, and the whole-line hunks they are made of."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from magent_lsp.core.document import split_lines
+
+_EXACT = 1_000_000
+"""Old lines times new lines up to which every line counts; beyond it frequent lines are passed over."""
+_MOST = 100_000_000
+"""Old lines times new lines beyond which all of the middle is one hunk."""
+
+CUT = "… "
+"""Begins the last line of a diff that was cut."""
+
+_MARKS = str.maketrans({"\t": "→", " ": "·", "\r": "␍", "\n": "␊", "\u00a0": "⍽"})
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"
+    "\U000e0000-\U000e0fff]"
+)
+"""Characters that cannot be seen, or that change the order in which others are seen."""
+
+
+class LineHunk(NamedTuple):
+    """Lines `[start, end)` of the old text become lines `[new_start, new_end)` of the new one, from 0."""
+
+    start: int
+    end: int
+    new_start: int
+    new_end: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diff:
+    """A rendered diff."""
+
+    text: str
+    added: int
+    removed: int
+    whole: bool
+    """False if it was cut to the size asked for."""
+
+
+def line_hunks(old: Sequence[str], new: Sequence[str]) -> list[LineHunk]:
+    """The smallest runs of whole lines in which two texts differ, in order."""
+    head, limit = 0, min(len(old), len(new))
+    while head < limit and old[head] == new[head]:
+        head += 1
+    tail = 0
+    while tail < limit - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    a, b = old[head : len(old) - tail], new[head : len(new) - tail]
+    if not a and not b:
+        return []
+    if not a or not b or len(a) * len(b) > _MOST:
+        return [LineHunk(head, head + len(a), head, head + len(b))]
+    matcher = SequenceMatcher(None, a, b, autojunk=len(a) * len(b) > _EXACT)
+    return [
+        LineHunk(head + i1, head + i2, head + j1, head + j2)
+        for tag, i1, i2, j1, j2 in matcher.get_opcodes()
+        if tag != "equal"
+    ]
+
+
+def reveal(text: str) -> str:
+    """The text with invisible and direction-changing characters written as `⟨U+202E⟩`."""
+    return _HIDDEN.sub(lambda match: f"⟨U+{ord(match.group()):04X}⟩", text)
+
+
+def unified_diff(
+    before: str,
+    after: str,
+    name: str,
+    *,
+    context: int = 3,
+    max_lines: int = 400,
+    max_chars: int = 20_000,
+    escape: bool = False,
+    new_file: bool = False,
+) -> Diff:
+    """A unified diff of two texts, by LSP's idea of lines.
+
+    Where a hunk changes nothing but white space, that is made visible. With `escape`, characters that
+    cannot be seen are written out, so that what a person approves is what they see.
+    """
+    old, new = split_lines(before), split_lines(after)
+    hunks = line_hunks(old, new)
+    lines = [f"--- {'/dev/null' if new_file else name}", f"+++ {name}"] if hunks else []
+    for group in _grouped(hunks, context):
+        lines += _render(old, new, group, context)
+    if escape:
+        lines = [reveal(line) for line in lines]
+    shown, whole = _capped(lines, max_lines, max_chars)
+    return Diff(
+        text="\n".join(shown),
+        added=sum(hunk.new_end - hunk.new_start for hunk in hunks),
+        removed=sum(hunk.end - hunk.start for hunk in hunks),
+        whole=whole,
+    )
+
+
+def _grouped(hunks: Sequence[LineHunk], context: int) -> list[list[LineHunk]]:
+    groups: list[list[LineHunk]] = []
+    for hunk in hunks:
+        if groups and hunk.start - groups[-1][-1].end <= 2 * context:
+            groups[-1].append(hunk)
+        else:
+            groups.append([hunk])
+    return groups
+
+
+def _render(old: Sequence[str], new: Sequence[str], group: Sequence[LineHunk], context: int) -> list[str]:
+    start = max(group[0].start - context, 0)
+    end = min(group[-1].end + context, len(old))
+    new_start = group[0].new_start - (group[0].start - start)
+    new_end = group[-1].new_end + (end - group[-1].end)
+    lines = [f"@@ -{_range(start, end)} +{_range(new_start, new_end)} @@"]
+    at = start
+    for hunk in group:
+        lines += _marked(" ", old[at : hunk.start])
+        removed, added = old[hunk.start : hunk.end], new[hunk.new_start : hunk.new_end]
+        if _only_blanks(removed, added):
+            removed = [_visible(line) for line in removed]
+            added = [_visible(line) for line in added]
+            lines += [f"-{line}" for line in removed] + [f"+{line}" for line in added]
+        else:
+            lines += _marked("-", removed) + _marked("+", added)
+        at = hunk.end
+    return lines + _marked(" ", old[at:end])
+
+
+def _range(start: int, end: int) -> str:
+    length = end - start
+    if length == 1:
+        return f"{start + 1}"
+    return f"{start + 1 if length else start},{length}"
+
+
+def _marked(mark: str, lines: Sequence[str]) -> list[str]:
+    marked = []
+    for line in lines:
+        content = line.rstrip("\r\n")
+        marked.append(mark + content)
+        if content == line:
+            marked.append("\\ No newline at end of file")
+    return marked
+
+
+def _only_blanks(removed: Sequence[str], added: Sequence[str]) -> bool:
+    if not removed or not added:
+        return False
+    return "".join("".join(removed).split()) == "".join("".join(added).split())
+
+
+def _visible(line: str) -> str:
+    """Leading and trailing blanks, tabs and the line end as marks; single blanks inside stay."""
+    content = line.strip()
+    if not content:
+        return line.translate(_MARKS)
+    head, _, tail = line.partition(content)
+    return head.translate(_MARKS) + content.replace("\t", "→") + tail.translate(_MARKS)
+
+
+def _capped(lines: list[str], max_lines: int, max_chars: int) -> tuple[list[str], bool]:
+    shown: list[str] = []
+    size = 0
+    for number, line in enumerate(lines):
+        if number >= max_lines or size + len(line) + 1 > max_chars:
+            room = max(max_chars - size - 1, 0) if number < max_lines else 0
+            if room > 40:
+                shown.append(line[:room])
+            rest = len(lines) - len(shown)
+            word = "line" if rest == 1 else "lines"
+            return [*shown, f"{CUT}{rest} more {word}, not shown" if rest else f"{CUT}cut"], False
+        shown.append(line)
+        size += len(line) + 1
+    return shown, True
