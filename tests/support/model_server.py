@@ -32,9 +32,9 @@ finish="length"`), two calls with `index=0`, calls with `id=None`, `first_delay=
 `reply(hold=True)` waits after its first piece until `server.release()`. `request.closed` says whether the
 client went away before the answer was over; `request.wait_closed(seconds)` waits for that.
 
-As a process, `python -m tests.support.model_server [--port N] [--script FILE] [--repeat]` prints its address as
-the first line and lives until its stdin closes. FILE is a JSON list of replies with the fields of `Reply` (a
-fault is `{"fault": "status", "status": 429}`). More can be queued by POST to `/_queue` (such a list), and
+As a process, `python -m tests.support.model_server [--port N] [--script FILE] [--repeat]` prints its address
+as the first line and lives until its stdin closes. FILE is a JSON list of replies with the fields of `Reply`
+(a fault is `{"fault": "status", "status": 429}`). More can be queued by POST to `/_queue` (such a list), and
 `GET /_requests` lists what was asked.
 """
 
@@ -342,10 +342,10 @@ class ModelServer:
     def _next(self, request: Request) -> Reply:
         with self._news:
             if self._queue:
-                reply = self._queue.popleft()
+                queued = self._queue.popleft()
                 if self.repeat:
-                    self._queue.append(reply)
-                return reply
+                    self._queue.append(queued)
+                return queued
         reply = self.respond(request) if self.respond else None
         return reply or Reply(fault="status", status=500, message="the script of the model server is over")
 

@@ -1,0 +1,225 @@
+"""Real models, through LiteLLM; the only module that imports it. Loaded by `load.py`, and only by it."""
+
+import asyncio
+import os
+import uuid
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
+
+import httpx
+import litellm
+
+from magent_lsp.core.errors import ModelError
+from magent_lsp.core.messages import FinishReason, Message, StreamItem, Usage
+from magent_lsp.core.ports import ModelSettings
+from magent_lsp.core.tool import Tool
+from magent_lsp.llm.catalogue import Limits
+from magent_lsp.llm.faults import model_error
+from magent_lsp.llm.secrets import known_secrets
+from magent_lsp.llm.shape import Dialect, to_wire, tools_to_wire
+from magent_lsp.llm.stream import Assembly, CallDelta, Delta
+
+_FINISH: Mapping[str, FinishReason] = {
+    "stop": "stop",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "length": "length",
+    "content_filter": "refused",
+}
+_CLAUDE_TOO = ("bedrock", "vertex_ai", "azure_ai", "databricks")
+"""Providers that take Anthropic's own marks and blocks, besides it."""
+_MILLION = 1_000_000
+
+
+async def stream(
+    messages: Sequence[Message], tools: Sequence[Tool], settings: ModelSettings
+) -> AsyncGenerator[StreamItem]:
+    """Deltas, then the whole AssistantMessage; raises ModelError. Close it to stop the request."""
+    assembly = Assembly(f"msg-{uuid.uuid4().hex[:12]}", tools, settings.model)
+    reported: Usage | None = None
+    try:
+        async with aclosing(_chunks(_request(messages, tools, settings), settings)) as chunks:
+            async for chunk, usage in chunks:
+                reported = usage or reported
+                for piece in assembly.feed(_delta(chunk)):
+                    yield piece
+    except ModelError:
+        raise
+    except Exception as error:
+        raise _translated(error, settings) from error
+    if not assembly.begun and (reported is None or reported.estimated):
+        # a connection that closes before its first chunk looks like an answer without words
+        raise ModelError(f"the answer of {settings.model!r} broke off before it began", kind="cut")
+    for item in assembly.finish(reported or Usage(estimated=True)):
+        yield item
+
+
+async def _chunks(
+    request: dict[str, Any], settings: ModelSettings
+) -> AsyncGenerator[tuple[Any, Usage | None]]:
+    """The chunks, each within its time, with the usage if one tells it."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + settings.first_chunk_timeout
+    async with asyncio.timeout_at(deadline):
+        response = await litellm.acompletion(**request)
+    async with aclosing(response):
+        while True:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    chunk = await anext(response)
+            except StopAsyncIteration:
+                return
+            yield chunk, _usage(chunk, response, settings.model)
+            deadline = loop.time() + settings.chunk_timeout
+
+
+def _request(messages: Sequence[Message], tools: Sequence[Tool], settings: ModelSettings) -> dict[str, Any]:
+    dialect = _dialect(settings.model)
+    request: dict[str, Any] = {
+        "model": settings.model,
+        "messages": to_wire(messages, dialect, tools=bool(tools)),
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "max_retries": 0,
+        "num_retries": 0,
+        "timeout": httpx.Timeout(
+            max(settings.first_chunk_timeout, settings.chunk_timeout) + 10, connect=settings.connect_timeout
+        ),
+        "temperature": settings.temperature,
+        "top_p": settings.top_p,
+        "max_tokens": settings.max_tokens,
+        "api_base": settings.api_base,
+        "api_key": settings.api_key or _no_key(settings, dialect),
+        **settings.extra,
+    }
+    if tools:
+        request["tools"] = tools_to_wire(tools)
+    return {name: value for name, value in request.items() if value is not None}
+
+
+def _no_key(settings: ModelSettings, dialect: Dialect) -> str | None:
+    """A key for servers that want none, which the client insists on."""
+    local = settings.api_base and dialect.provider == "openai" and not os.environ.get("OPENAI_API_KEY")
+    return "none" if local else None
+
+
+def _dialect(model: str) -> Dialect:
+    name, _, rest = model.partition("/")
+    claude = "claude" in model.lower() and name in (
+        "anthropic",
+        "bedrock",
+        "vertex_ai",
+        "azure_ai",
+        "databricks",
+    )
+    return Dialect(provider=name if rest else "", claude=claude or name == "anthropic", vision=_sees(model))
+
+
+def _sees(model: str) -> bool:
+    """Whether pictures can be sent; a model that nobody knows is given them."""
+    found = limits(model)
+    return found.vision or not found.known
+
+
+def _delta(chunk: Any) -> Delta:
+    if not chunk.choices:
+        return Delta()
+    choice = chunk.choices[0]
+    delta = choice.delta
+    return Delta(
+        text=delta.content,
+        reasoning=getattr(delta, "reasoning_content", None),
+        blocks=getattr(delta, "thinking_blocks", None) or (),
+        calls=[
+            CallDelta(
+                index=call.index, id=call.id, name=call.function.name, arguments=call.function.arguments
+            )
+            for call in delta.tool_calls or ()
+        ],
+        finish=_FINISH.get(choice.finish_reason, "stop") if choice.finish_reason else None,
+    )
+
+
+def _usage(chunk: Any, response: Any, model: str) -> Usage | None:
+    told = getattr(chunk, "usage", None)
+    if told is None:
+        return None
+    # without a word of the provider the client counts itself; the provider's is among the chunks it got
+    estimated = not any(getattr(got, "usage", None) for got in response.chunks)
+    details = getattr(told, "prompt_tokens_details", None)
+    usage = Usage(
+        input_tokens=told.prompt_tokens or 0,
+        output_tokens=told.completion_tokens or 0,
+        cached_tokens=getattr(details, "cached_tokens", None) or 0,
+        estimated=estimated,
+    )
+    price = getattr(told, "cost", None)
+    return usage + Usage(cost_usd=price if isinstance(price, float) else cost(model, usage))
+
+
+def _translated(error: Exception, settings: ModelSettings) -> ModelError:
+    if isinstance(error, TimeoutError) and not hasattr(error, "status_code"):
+        return ModelError(f"{settings.model!r} did not go on answering in time", kind="timeout")
+    secrets = {*known_secrets(os.environ), settings.api_key or ""}
+    return model_error(error, model=settings.model, secrets=secrets)
+
+
+def limits(model: str) -> Limits:
+    """What the catalogue knows of a model."""
+    if model.startswith("ollama") and model not in litellm.model_cost:
+        return Limits()  # the client would ask the server, and block for it
+    try:
+        found: Mapping[str, Any] = litellm.get_model_info(model)
+    except Exception:  # the client raises bare exceptions for models it does not know
+        return Limits()
+    return Limits(
+        context=found.get("max_input_tokens"),
+        output=found.get("max_output_tokens"),
+        vision=bool(found.get("supports_vision")),
+        tools=found.get("supports_function_calling") is not False,
+        reasoning=bool(found.get("supports_reasoning")),
+        input_price=_dollars(found.get("input_cost_per_token")),
+        output_price=_dollars(found.get("output_cost_per_token")),
+        known=bool(found.get("max_input_tokens")),
+    )
+
+
+def _dollars(price: float | None) -> float | None:
+    return price * _MILLION if price else None
+
+
+def cost(model: str, usage: Usage) -> float | None:
+    """US dollars; None where no price is known."""
+    found = limits(model)
+    if found.input_price is None or found.output_price is None:
+        return None
+    try:
+        prompt, completion = litellm.cost_per_token(
+            model=model,
+            prompt_tokens=usage.input_tokens,
+            completion_tokens=usage.output_tokens,
+            cache_read_input_tokens=usage.cached_tokens,
+        )
+    except Exception:  # as above
+        return None
+    return float(prompt + completion)
+
+
+def warm() -> None:
+    """Make the client do at once what it else does at the first request."""
+    litellm.suppress_debug_info = True
+    litellm.telemetry = False
+    answer = litellm.completion(
+        model="openai/warm-up",
+        messages=[{"role": "user", "content": "hello"}],
+        mock_response="hello",
+        stream=True,
+    )
+    for _ in answer:
+        pass
+
+
+async def close() -> None:
+    """Close idle connections."""
+    await litellm.close_litellm_async_clients()

@@ -1,0 +1,140 @@
+"""All models behind one port: recorded scripts, and real ones through a client that loads in a thread."""
+
+import asyncio
+import gc
+import importlib
+import os
+import sys
+import threading
+from collections.abc import AsyncGenerator, MutableMapping, Sequence
+from concurrent.futures import Future
+from contextlib import aclosing
+from pathlib import Path
+from typing import Protocol, cast
+
+from magent_lsp.core.errors import ModelError
+from magent_lsp.core.messages import Message, StreamItem, Usage
+from magent_lsp.core.ports import ModelSettings
+from magent_lsp.core.tool import Tool
+from magent_lsp.llm.catalogue import SCRIPTED, SCRIPTED_LIMITS, Limits
+from magent_lsp.llm.scripted import Script, read_script
+
+_CLIENT = "magent_lsp.llm.litellm_model"
+
+
+class Client(Protocol):
+    """What this module uses of `litellm_model`."""
+
+    def stream(
+        self, messages: Sequence[Message], tools: Sequence[Tool], settings: ModelSettings
+    ) -> AsyncGenerator[StreamItem]: ...
+    def limits(self, model: str) -> Limits: ...
+    def cost(self, model: str, usage: Usage) -> float | None: ...
+    def warm(self) -> None: ...
+    async def close(self) -> None: ...
+
+
+class Models:
+    """The `Model` port; relative script files belong to `folder`."""
+
+    def __init__(self, *, folder: Path | None = None) -> None:
+        self._folder = folder or Path()
+        self._loading: Future[Client] | None = None
+        self._scripts: dict[Path, Script] = {}
+
+    @property
+    def ready(self) -> bool:
+        """Whether a request to a real model can start without loading anything."""
+        return self._loading is not None and self._loading.done() and self._loading.exception() is None
+
+    async def warm_up(self) -> None:
+        """Load the client, in a thread; a call that is cancelled leaves the loading on its way."""
+        await self._client()
+
+    async def stream(
+        self, messages: Sequence[Message], tools: Sequence[Tool], settings: ModelSettings
+    ) -> AsyncGenerator[StreamItem]:
+        """Deltas, then the whole AssistantMessage; raises ModelError. Close it to stop the request."""
+        async with aclosing(await self._open(messages, tools, settings)) as items:
+            async for item in items:
+                yield item
+
+    async def limits(self, model: str) -> Limits:
+        """What is known of a model; the user's own `contextLimit` is the caller's business."""
+        return SCRIPTED_LIMITS if model.startswith(SCRIPTED) else (await self._client()).limits(model)
+
+    async def close(self) -> None:
+        """Close idle connections."""
+        if self.ready and self._loading:
+            await self._loading.result().close()
+
+    async def _open(
+        self, messages: Sequence[Message], tools: Sequence[Tool], settings: ModelSettings
+    ) -> AsyncGenerator[StreamItem]:
+        if settings.model.startswith(SCRIPTED):
+            script = await self._script(settings.model.removeprefix(SCRIPTED))
+            return script.stream(messages, tools, settings)
+        if settings.model in ("", "auto"):
+            raise ModelError("no model was chosen; set `model` to provider/name", kind="unconfigured")
+        return (await self._client()).stream(messages, tools, settings)
+
+    async def _script(self, name: str) -> Script:
+        path = await asyncio.to_thread(lambda: self._folder / Path(name).expanduser())
+        if path not in self._scripts:
+            script = await asyncio.to_thread(read_script, path)
+            self._scripts.setdefault(path, script)
+        return self._scripts[path]
+
+    async def _client(self) -> Client:
+        if self._loading is None or (self._loading.done() and self._loading.exception()):
+            self._loading = _load_in_thread()
+        try:
+            # shielded: the first one who waits may be cancelled, the others still need it
+            return await asyncio.shield(asyncio.wrap_future(self._loading))
+        except ImportError as error:
+            raise ModelError(
+                f"the model client could not be loaded ({error}); reinstall magent-lsp", kind="unconfigured"
+            ) from error
+
+
+def load() -> Client:
+    """The client, loaded here and now: for a terminal command, or a thread."""
+    if _CLIENT in sys.modules:
+        return cast("Client", sys.modules[_CLIENT])
+    protect(os.environ)
+    collecting = gc.isenabled()
+    gc.disable()  # collections during the import would stop the event loop for up to 0.3 s
+    try:
+        client = cast("Client", importlib.import_module(_CLIENT))
+        client.warm()
+        gc.freeze()
+        return client
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def protect(environ: MutableMapping[str, str]) -> None:
+    """Keep litellm from the network and from `.env` files when it is imported.
+
+    In its default mode it loads a `.env` found above its own folder. Where the virtual environment lies in
+    the workspace that is the workspace's: a repository could name the address to which keys are sent.
+    """
+    environ["LITELLM_MODE"] = "PRODUCTION"
+    environ["LITELLM_OFFLINE_MODE"] = "true"
+    environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+
+
+def _load_in_thread() -> Future[Client]:
+    future: Future[Client] = Future()
+    future.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            future.set_result(load())
+        except BaseException as error:  # handed to whoever waits
+            future.set_exception(error)
+
+    # a daemon, since leaving the program must not wait for an import
+    threading.Thread(target=run, name="load-model-client", daemon=True).start()
+    return future
