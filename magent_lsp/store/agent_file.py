@@ -1,0 +1,263 @@
+"""One agent's file: Markdown whose front matter says who acts, and whose body is the system prompt."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from magent_lsp.core.agent import Agent, AgentMode
+from magent_lsp.core.errors import ConfigError
+from magent_lsp.permissions.rules import Layer, Rule, Source, parse_permission
+from magent_lsp.store import toolnames
+from magent_lsp.store.frontmatter import Front, read_front
+from magent_lsp.store.permission import as_mapping, read_permission
+from magent_lsp.store.problems import Problem
+
+SPELLINGS = {
+    "maxsteps": "maxturns",
+    "steps": "maxturns",
+    "permissions": "permission",
+    "disabled": "disable",
+}
+"""Other programs' words, without dashes and capitals."""
+KEYS = {
+    "name": "name",
+    "description": "description",
+    "mode": "mode",
+    "hidden": "hidden",
+    "model": "model",
+    "temperature": "temperature",
+    "topp": "topP",
+    "maxturns": "maxTurns",
+    "color": "color",
+    "tools": "tools",
+    "disallowedtools": "disallowedTools",
+    "permission": "permission",
+    "options": "options",
+    "disable": "disable",
+}
+"""Each key without dashes and capitals, and as we write it."""
+SESSION_MODELS = frozenset({"inherit", "sonnet", "opus", "haiku"})
+"""Models that mean the session's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadedAgent:
+    """What one file says."""
+
+    agent: Agent
+    layer: Layer
+    disabled: bool = False
+    problems: tuple[Problem, ...] = ()
+
+
+def read_agent(
+    path: Path, *, trusted: bool = True, native: bool = False, within: Path | None = None
+) -> LoadedAgent:
+    """Read one file; ConfigError if it defines no agent."""
+    return agent_of(read_front(path, within=within), trusted=trusted, native=native)
+
+
+def agent_of(front: Front, *, trusted: bool = True, native: bool = False) -> LoadedAgent:
+    """The agent that a parsed file defines; ConfigError if it defines none."""
+    reader = _Reader(front)
+    path = front.path
+    name = reader.text("name") or path.stem
+    if len(name) > 64 or not name.isprintable():
+        raise ConfigError(
+            "the name must be at most 64 printable characters", path=path, line=reader.line("name")
+        )
+    description = reader.text("description")
+    disabled = reader.flag("disable")
+    if not description and not disabled:
+        raise ConfigError("an agent needs a `description`", path=path, line=1)
+    if not reader.front.body and not disabled:
+        reader.report("this agent has no text below its front matter, so its prompt is empty")
+    tools, denied, listed = reader.tools()
+    rules = (*listed, *reader.permission(f"agent {name}"))
+    model = reader.text("model")
+    agent = Agent(
+        name=name,
+        description=description,
+        prompt=reader.front.body,
+        mode=reader.mode(),
+        hidden=reader.flag("hidden"),
+        native=native,
+        model=None if model in SESSION_MODELS or not trusted else model or None,
+        temperature=reader.number("temperature", 2),
+        top_p=reader.number("topp", 1),
+        max_turns=reader.turns(),
+        color=reader.text("color") or None,
+        tools=tools,
+        denied_tools=denied,
+        permission=as_mapping(rules),
+        options=reader.options() if trusted else {},
+        source=path,
+        trusted=trusted,
+    )
+    reader.report_unknown()
+    layer = Layer(name="agent", rules=rules, trusted=trusted)
+    return LoadedAgent(
+        agent=agent, layer=layer, disabled=disabled, problems=(*reader.front.problems, *reader.problems)
+    )
+
+
+@dataclass
+class _Reader:
+    """Takes one file's values one by one, and collects what is wrong with them."""
+
+    front: Front
+    keys: dict[str, str] = field(default_factory=dict)
+    """Canonical spelling -> the one in the file."""
+    unknown: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for key in self.front.values:
+            name = canonical(key)
+            if name not in KEYS:
+                self.unknown.append(key)
+            elif name in self.keys:
+                self.report(f"{key!r} says the same as {self.keys[name]!r}; the first one counts", key)
+            else:
+                self.keys[name] = key
+
+    def report(self, message: str, *keys: str | int, error: bool = False) -> None:
+        self.problems.append(self.front.problem(message, *keys, error=error))
+
+    def report_unknown(self) -> None:
+        if self.unknown:
+            names = ", ".join(repr(key) for key in self.unknown)
+            self.report(f"unknown: {names}; ignored", self.unknown[0])
+
+    def line(self, name: str) -> int | None:
+        return self.front.data.line(self.keys.get(name, name))
+
+    def get(self, name: str) -> Any:
+        return self.front.values.get(self.keys.get(name, ""))
+
+    def bad(self, name: str, what: str) -> None:
+        key = self.keys[name]
+        self.report(f"{key!r} must be {what}, not {self.get(name)!r}; it is ignored", key)
+
+    def text(self, name: str) -> str:
+        value = self.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            value = str(value)
+        if value is not None and not isinstance(value, str):
+            self.bad(name, "text")
+        return value.strip() if isinstance(value, str) else ""
+
+    def flag(self, name: str) -> bool:
+        value = self.get(name)
+        if value is not None and not isinstance(value, bool):
+            self.bad(name, "true or false")
+        return value is True
+
+    def number(self, name: str, most: float) -> float | None:
+        value = self.get(name)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+            self.bad(name, f"a number from 0 to {most:g}")
+            return None
+        return float(value)
+
+    def turns(self) -> int | None:
+        value = self.get("maxturns")
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            self.bad("maxturns", "a whole number from 1")
+            return None
+        return value
+
+    def mode(self) -> AgentMode:
+        value = self.get("mode")
+        if value in ("primary", "subagent", "all"):
+            return cast(AgentMode, value)
+        if value is not None:
+            self.bad("mode", "primary, subagent or all")
+        return "all"
+
+    def options(self) -> Mapping[str, Any]:
+        value = self.get("options")
+        if value is not None and not isinstance(value, dict):
+            self.bad("options", "a mapping")
+        return value if isinstance(value, dict) else {}
+
+    def permission(self, source: str) -> tuple[Rule, ...]:
+        if "permission" not in self.keys:
+            return ()
+        rules, problems = read_permission(
+            self.front.data, (self.keys["permission"],), f"{source} ({self.front.path})", self.front.path
+        )
+        self.problems += problems
+        return rules
+
+    def tools(self) -> tuple[frozenset[str] | None, frozenset[str], tuple[Rule, ...]]:
+        """The tools it is limited to, those it never has, and rules for entries with a pattern."""
+        allowed: frozenset[str] | None = None
+        denied: set[str] = set()
+        rules: list[Rule] = []
+        value = self.get("tools")
+        listed = toolnames.entries(value)
+        if isinstance(value, dict):
+            allowed, denied = self._switches(value)
+        elif listed is not None:
+            known = [entry for entry in listed if entry.known]
+            allowed = None if any(e.name == "*" for e in known) else frozenset(e.name for e in known)
+            narrowed = toolnames.restriction(known, otherwise="ask")
+            rules += self._rules({k: v for k, v in narrowed.items() if isinstance(v, dict)}, "tools")
+        elif value is not None:
+            allowed = frozenset()
+            message = (
+                "'tools' must be a list, a text or a mapping of name to true or false; no tool is offered"
+            )
+            self.report(message, self.keys["tools"], error=True)
+        never = self.get("disallowedtools")
+        for entry in toolnames.entries(never) or ():
+            if not entry.known:
+                self.report(
+                    f"{entry.name!r} is no tool here, so it is not denied either",
+                    self.keys["disallowedtools"],
+                )
+            elif entry.patterns:
+                rules += self._rules({entry.name: dict.fromkeys(entry.patterns, "deny")}, "disallowedtools")
+            else:
+                denied.add(entry.name)
+        if never is not None and toolnames.entries(never) is None:
+            self.bad("disallowedtools", "a list or a text")
+            denied.add("*")
+        return allowed, frozenset(denied), tuple(rules)
+
+    def _switches(self, value: dict[str, Any]) -> tuple[frozenset[str] | None, set[str]]:
+        """opencode's `{name: bool}`: false denies; true only counts beside `"*": false`."""
+        denied: set[str] = set()
+        allowed: set[str] = set()
+        for key, on in value.items():
+            name = toolnames.tool_name(key)
+            if name is None:
+                if on is not True:
+                    self.report(
+                        f"{key!r} is no tool here, so it is not denied either", self.keys["tools"], key
+                    )
+                continue
+            if not isinstance(on, bool):
+                self.report(
+                    f"{key!r} must be true or false, not {on!r}; the tool is denied", self.keys["tools"], key
+                )
+            (allowed if on is True else denied).add(name)
+        if "*" in denied:
+            return frozenset(allowed), denied - {"*"}
+        return None, denied
+
+    def _rules(self, permission: dict[str, Any], key: str) -> tuple[Rule, ...]:
+        source = Source(name=str(self.front.path), line=self.line(key))
+        return parse_permission(permission, source)[0]
+
+
+def canonical(key: str) -> str:
+    """One spelling for `topP`, `top_p` and `top-p`."""
+    name = key.replace("-", "").replace("_", "").lower()
+    return SPELLINGS.get(name, name)
