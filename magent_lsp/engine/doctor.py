@@ -1,0 +1,170 @@
+"""What is set up, what is missing, and how to mend it."""
+
+import asyncio
+import os
+import platform
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from magent_lsp import __version__
+from magent_lsp.core.errors import MagentError
+from magent_lsp.engine.programs import editors, sandbox, search
+from magent_lsp.engine.report import Line, Report, Section, State
+from magent_lsp.engine.snapshot import Snapshot
+from magent_lsp.store.dirs import Dirs
+
+__all__ = ["Chosen", "Report", "report"]
+
+_SECONDS = 5.0
+_HOSTS = {
+    "openai": "api.openai.com",
+    "anthropic": "api.anthropic.com",
+    "gemini": "generativelanguage.googleapis.com",
+    "openrouter": "openrouter.ai",
+    "mistral": "api.mistral.ai",
+    "groq": "api.groq.com",
+    "deepseek": "api.deepseek.com",
+    "xai": "api.x.ai",
+}
+"""Where providers are, to see whether the network leads there; no key is sent."""
+
+
+class Chosen(Protocol):
+    """What a run would use."""
+
+    @property
+    def model(self) -> str: ...
+    @property
+    def api_base(self) -> str | None: ...
+    @property
+    def reason(self) -> str: ...
+
+
+async def report(
+    *,
+    snapshot: Snapshot,
+    folders: Sequence[Path],
+    dirs: Dirs,
+    environ: Mapping[str, str],
+    choose: Callable[[], Awaitable[Chosen]],
+    secret_names: Sequence[str],
+    probe: Callable[[Chosen], Awaitable[str]] | None = None,
+) -> Report:
+    """Look at everything; never raises for what it finds.
+
+    `secret_names` are the variables that hold keys: whether they are set is said, their value never.
+    `probe` says in words that the model answered, or raises; None: only the network is tried.
+    """
+    model, rg, bwrap, found = await asyncio.gather(
+        _model(choose, probe or _reach(environ)),
+        search(environ),
+        sandbox(wanted=snapshot.settings.bash.sandbox == "bwrap", environ=environ),
+        editors(environ),
+    )
+    state = await asyncio.to_thread(_writable, dirs.state)
+    return Report(
+        sections=(
+            Section(title="Program", lines=(_version(), state)),
+            Section(title="Configuration", lines=tuple(_configuration(snapshot, folders, dirs))),
+            Section(title="Model", lines=(*_keys(secret_names), *model)),
+            Section(title="Programs", lines=(rg, bwrap)),
+            Section(title="Editors", lines=found),
+        )
+    )
+
+
+def _version() -> Line:
+    detail = f"magent-lsp {__version__}, Python {platform.python_version()}, {platform.system()}"
+    return Line(name="version", state="ok", detail=detail)
+
+
+def _writable(folder: Path) -> Line:
+    """Whether sessions and undo can be kept."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return Line(name="state", state="ok", detail=f"{folder} can be written")
+    except OSError as error:
+        mend = "Make the folder writable, or name another in $MAGENT_STATE_DIR."
+        return Line(name="state", state="fail", detail=f"{folder}: {error.strerror}", mend=mend)
+
+
+def _configuration(snapshot: Snapshot, folders: Sequence[Path], dirs: Dirs) -> Iterator[Line]:
+    if dirs.config_file.exists():
+        yield Line(name="user config", state="ok", detail=str(dirs.config_file))
+    else:
+        yield Line(name="user config", state="ok", detail=f"none; it would be {dirs.config_file}")
+    for folder in folders:
+        project = folder / ".magent"
+        found = "has" if project.is_dir() else "has no"
+        yield Line(name="project", state="ok", detail=f"{folder} {found} .magent folder")
+    if snapshot.trusted:
+        yield Line(name="trust", state="ok", detail="nothing of this project's config waits to be trusted")
+    else:
+        mend = "Read it, then trust it with the command `magent.trust` in your editor or /trust in the chat."
+        detail = "this project's config is not trusted: it can only tighten"
+        yield Line(name="trust", state="warn", detail=detail, mend=mend)
+    for problem in snapshot.problems:
+        state: State = "fail" if problem.severity == "error" else "warn"
+        mend = "Mend the file; its defaults are in force until then."
+        yield Line(name="problem", state=state, detail=str(problem), mend=mend)
+
+
+def _keys(secret_names: Sequence[str]) -> Iterator[Line]:
+    if secret_names:
+        yield Line(name="keys", state="ok", detail=f"set: {', '.join(sorted(secret_names))}")
+    else:
+        mend = "Needed for hosted models only: set the variable of your provider, such as OPENAI_API_KEY."
+        yield Line(name="keys", state="warn", detail="no key of a provider is set", mend=mend)
+
+
+async def _model(
+    choose: Callable[[], Awaitable[Chosen]], probe: Callable[[Chosen], Awaitable[str]]
+) -> tuple[Line, ...]:
+    try:
+        async with asyncio.timeout(3 * _SECONDS):
+            chosen = await choose()
+    except TimeoutError:
+        mend = "Run `apiKeyCommand` by hand and see why it does not end."
+        return (Line(name="model", state="fail", detail="choosing one took too long", mend=mend),)
+    except MagentError as error:
+        mend = (
+            "Set `model` in the config and the key of its provider, or start a local server such as Ollama."
+        )
+        return (Line(name="model", state="fail", detail=str(error), mend=mend),)
+    line = Line(name="model", state="ok", detail=f"{chosen.model}: {chosen.reason}")
+    try:
+        async with asyncio.timeout(3 * _SECONDS):
+            words = await probe(chosen)
+    except (MagentError, OSError, TimeoutError) as error:
+        where = chosen.api_base or "the provider"
+        why = str(error) or "no answer in time"
+        mend = "Check the network, `apiBase`, and whether the server runs."
+        return line, Line(name="reachable", state="fail", detail=f"{where}: {why}", mend=mend)
+    return line, Line(name="reachable", state="ok", detail=words)
+
+
+def _reach(environ: Mapping[str, str]) -> Callable[[Chosen], Awaitable[str]]:
+    """A probe that opens a connection, to the proxy if there is one, and sends nothing."""
+
+    async def probe(chosen: Chosen) -> str:
+        if chosen.model.startswith("scripted:"):
+            path = Path(chosen.model.removeprefix("scripted:")).expanduser()
+            await asyncio.to_thread(os.stat, path)
+            return f"{path} is there"
+        proxy = environ.get("HTTPS_PROXY") or environ.get("https_proxy")
+        host = _HOSTS.get(chosen.model.partition("/")[0])
+        address = chosen.api_base or proxy or (f"https://{host}" if host else "")
+        if not address:
+            return f"not tried: the address of {chosen.model!r} is known to its client only"
+        parts = urlsplit(address if "//" in address else f"//{address}")
+        port = parts.port or (80 if parts.scheme == "http" else 443)
+        async with asyncio.timeout(_SECONDS):
+            _, writer = await asyncio.open_connection(parts.hostname, port)
+        writer.close()
+        return f"{parts.hostname}:{port} takes connections"
+
+    return probe

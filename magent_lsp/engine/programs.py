@@ -1,0 +1,72 @@
+"""Programs that an agent or its person may use: are they there, and do they work."""
+
+import asyncio
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from magent_lsp.core.errors import MagentError
+from magent_lsp.engine.report import Line, State
+from magent_lsp.tools.process import capture
+
+_SECONDS = 5.0
+_EDITORS = ("emacs", "nvim", "vim", "hx", "code", "codium")
+
+
+async def search(environ: Mapping[str, str]) -> Line:
+    """Whether ripgrep is there."""
+    found = await _version_of("rg", environ)
+    if found:
+        return Line(name="rg", state="ok", detail=found)
+    mend = "Install ripgrep, for example with `pip install magent-lsp[rg]`."
+    return Line(name="rg", state="warn", detail="not found; `grep` and `glob` need it", mend=mend)
+
+
+async def sandbox(*, wanted: bool, environ: Mapping[str, str]) -> Line:
+    """Whether bubblewrap can really make a sandbox here; installed is not enough in many containers."""
+    bad: State = "fail" if wanted else "ok"
+    setting = "`bash.sandbox` is bwrap" if wanted else "`bash.sandbox` is off"
+    if shutil.which("bwrap", path=environ.get("PATH")) is None:
+        mend = "Install bubblewrap, or set `bash.sandbox` to off." if wanted else ""
+        return Line(name="bwrap", state=bad, detail=f"not found; {setting}", mend=mend)
+    argv = ("bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--unshare-all", "true")
+    try:
+        tried = await capture(argv, cwd=Path("/"), env=environ, timeout=_SECONDS)
+    except (MagentError, OSError, TimeoutError) as error:
+        return Line(name="bwrap", state=bad, detail=f"does not work: {error}; {setting}")
+    if tried.code == 0:
+        return Line(name="bwrap", state="ok", detail=f"works; {setting}")
+    why = tried.err.decode(errors="replace").strip() or f"exit code {tried.code}"
+    mend = "Allow unprivileged user namespaces, or set `bash.sandbox` to off." if wanted else ""
+    return Line(name="bwrap", state=bad, detail=f"does not work here: {why}; {setting}", mend=mend)
+
+
+async def editors(environ: Mapping[str, str]) -> tuple[Line, ...]:
+    """The editors on PATH and their versions."""
+    found = await asyncio.gather(*(_version_of(name, environ) for name in _EDITORS))
+    lines = [
+        Line(name=name, state="ok", detail=version)
+        for name, version in zip(_EDITORS, found, strict=True)
+        if version
+    ]
+    none = Line(
+        name="editors",
+        state="warn",
+        detail="none of those known was found on PATH",
+        mend="Any editor with a language client will do; `magent-lsp chat` needs none.",
+    )
+    return tuple(lines) or (none,)
+
+
+async def _version_of(name: str, environ: Mapping[str, str]) -> str:
+    """`1.2.3, /usr/bin/name`, or nothing if the program is not there."""
+    path = shutil.which(name, path=environ.get("PATH"))
+    if path is None:
+        return ""
+    try:
+        said = await capture((path, "--version"), cwd=Path("/"), env=environ, timeout=_SECONDS)
+    except (MagentError, OSError, TimeoutError):
+        return f"{path} (does not say its version)"
+    version = re.search(r"\d+(?:\.\d+)+", said.out.decode(errors="replace"))
+    return f"{version[0]}, {path}" if version else path

@@ -1,0 +1,72 @@
+"""`magent-lsp permissions explain`: what a call may do, and which rule says so."""
+
+import asyncio
+from collections.abc import Sequence
+from json import dumps
+from pathlib import Path
+from typing import Any
+
+from magent_lsp.engine.explain import arguments_of
+from magent_lsp.headless.start import Options, quiet
+from magent_lsp.headless.terminal import Terminal
+from magent_lsp.permissions.judge import Atom, Decision
+from magent_lsp.permissions.rules import Rule
+
+_STYLES = {"allow": "bold green", "ask": "bold yellow", "deny": "bold red"}
+
+
+def explain(
+    folder: Path, tool: str, words: Sequence[str], *, agent: str | None, allow: tuple[str, ...], json: bool
+) -> int:
+    """Write the verdict on a call and its reason to stdout."""
+    terminal = Terminal.standard()
+    decision = asyncio.run(_explain(Options(cwd=folder, agent=agent, allow=allow), tool, list(words)))
+    if json:
+        terminal.data(dumps(_to_json(decision)))
+    else:
+        show_decision(decision, terminal.for_stdout())
+    return 0
+
+
+async def _explain(options: Options, tool: str, words: list[str]) -> Decision:
+    async with quiet(options) as magent:
+        return magent.explain(tool, arguments_of(tool, words, magent.snapshot()), options.agent)
+
+
+def show_decision(decision: Decision, terminal: Terminal) -> None:
+    """Write a verdict, and those on the parts of the call where it has several."""
+    terminal.line(decision.verdict, _STYLES[decision.verdict])
+    terminal.line(f"  {decision.reason}")
+    if len(decision.atoms) > 1:
+        for atom in decision.atoms:
+            terminal.line(f"  {atom.verdict:5}  {_what(atom)}  {atom.reason}", _STYLES[atom.verdict][5:])
+
+
+def _what(atom: Atom) -> str:
+    return f"{atom.subject.tool} {atom.subject.value!r}"
+
+
+def _to_json(decision: Decision) -> dict[str, Any]:
+    return {
+        "verdict": decision.verdict,
+        "reason": decision.reason,
+        "rule": _rule(decision.rule),
+        "protected": decision.protected,
+        "atoms": [
+            {
+                "tool": atom.subject.tool,
+                "value": atom.subject.value,
+                "verdict": atom.verdict,
+                "reason": atom.reason,
+                "rule": _rule(atom.rule),
+            }
+            for atom in decision.atoms
+        ],
+    }
+
+
+def _rule(rule: Rule | None) -> dict[str, Any] | None:
+    if rule is None:
+        return None
+    source = {"name": rule.source.name, "line": rule.source.line}
+    return {"tool": rule.tool, "pattern": rule.pattern, "verdict": rule.verdict, "source": source}

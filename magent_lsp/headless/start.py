@@ -1,0 +1,117 @@
+"""What every command with an agent needs: the options, the app on the disk, the session meant."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from magent_lsp.app import Magent
+from magent_lsp.core.errors import CallerError, UnknownId
+from magent_lsp.core.events import Envelope
+from magent_lsp.core.ports import EventSink
+from magent_lsp.core.request import Answer, PermissionReply, PermissionRequest, Question
+from magent_lsp.headless.editor import DiskEditor
+from magent_lsp.headless.person import Person
+from magent_lsp.headless.terminal import Terminal
+from magent_lsp.store.dirs import Dirs
+from magent_lsp.store.sessions import SessionStore
+
+LAST = "last"
+"""Names the newest session of the folder, wherever a session id is taken."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What can be said on the command line about any run."""
+
+    cwd: Path
+    agent: str | None = None
+    session: str | None = None
+    model: str | None = None
+    allow: tuple[str, ...] = ()
+    yes: bool = False
+    verbose: int = 0
+
+
+class TerminalEditor(DiskEditor):
+    """The disk for files, a person at the terminal for decisions."""
+
+    def __init__(self, person: Person | None) -> None:
+        super().__init__()
+        self._person = person
+
+    async def request_permission(self, request: PermissionRequest) -> PermissionReply | None:
+        """Ask the person; without one it is a reject."""
+        return await self._person.decide(request) if self._person else PermissionReply(reply="reject")
+
+    async def ask(self, question: Question) -> Answer | None:
+        """Ask the person; without one there is no answer."""
+        return await self._person.answer(question) if self._person else None
+
+
+class Nobody:
+    """Watches nothing."""
+
+    def emit(self, event: Envelope) -> None:
+        """Forget the event."""
+
+
+@asynccontextmanager
+async def quiet(options: Options) -> AsyncIterator[Magent]:
+    """The app to ask for facts; nothing is said of problems, nobody can be asked."""
+    magent = _app(options, TerminalEditor(None), Nobody(), interactive=False)
+    try:
+        yield magent
+    finally:
+        await magent.close()
+
+
+@asynccontextmanager
+async def opened(
+    options: Options, terminal: Terminal, sink: EventSink, interrupt: Callable[[], object]
+) -> AsyncIterator[Magent]:
+    """The app on `options.cwd`, closed at the end; problems of the settings are said on stderr."""
+    editor = TerminalEditor(Person(terminal, interrupt) if terminal.interactive else None)
+    magent = _app(options, editor, sink, interactive=terminal.interactive)
+    try:
+        for problem in magent.problems:
+            terminal.line(f"{problem.severity}: {problem}", "yellow")
+        yield magent
+    finally:
+        async with asyncio.timeout(5):
+            await magent.close()
+
+
+def _app(options: Options, editor: TerminalEditor, sink: EventSink, *, interactive: bool) -> Magent:
+    if not options.cwd.is_dir():
+        raise CallerError(f"--cwd: {str(options.cwd)!r} is not a folder; give one that exists")
+    return Magent(
+        folders=[options.cwd],
+        editor=editor,
+        sink=sink,
+        dirs=Dirs.from_environment(os.environ),
+        environ=os.environ,
+        allow=options.allow,
+        overrides={"model": options.model} if options.model else {},
+        interactive=interactive,
+        assume_yes=options.yes,
+    )
+
+
+def find_session(store: SessionStore, said: str, folder: Path | None) -> str:
+    """The id of a session given by its id, a unique beginning of it, or `last`."""
+    if said == LAST:
+        infos = store.list(folder)
+        if not infos:
+            raise UnknownId(f"there is no session of {str(folder)!r} yet; start one with `magent-lsp run`")
+        return infos[0].id
+    ids = [info.id for info in store.list()]
+    if said in ids:
+        return said
+    close = [name for name in ids if name.startswith(said)]
+    if len(close) == 1:
+        return close[0]
+    why = f"{len(close)} sessions begin so" if close else "there is none of that id"
+    raise UnknownId(f"session {said!r}: {why}; see `magent-lsp sessions list`")
