@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 from magent_lsp.core.errors import ModelError, ModelErrorKind
 from magent_lsp.llm.providers import key_names, provider_of
@@ -47,16 +48,29 @@ _NOISE = re.compile(r" ssl:<ssl\.SSLContext object at 0x[0-9a-f]+>|^b'")
 _LONGEST = 400
 
 
-def model_error(error: BaseException, *, model: str, secrets: Iterable[str] = ()) -> ModelError:
+def model_error(
+    error: BaseException, *, model: str, api_base: str | None = None, secrets: Iterable[str] = ()
+) -> ModelError:
     """The error as a ModelError, whose text holds none of `secrets`."""
     status = _status(error)
     text = str(error)
     kind = _kind(error, text, status)
     status = 529 if kind == "server" and _OVERLOADED.search(text) and status == 500 else status
     reason = redact(_reason(text), secrets)
-    return ModelError(
-        _sentence(kind, model, reason, status), kind=kind, status=status, retry_after=_retry_after(error)
-    )
+    who = _server(api_base) or provider_of(model) or "the provider"
+    sentence = _sentence(kind, who, model, reason, status)
+    return ModelError(sentence, kind=kind, status=status, retry_after=_retry_after(error))
+
+
+def _server(api_base: str | None) -> str:
+    """The address without a user's name or password."""
+    if not api_base:
+        return ""
+    try:
+        parts = urlsplit(api_base)
+        return f"the server at {parts.hostname}" + (f":{parts.port}" if parts.port else "")
+    except ValueError:
+        return "the server at `apiBase`"
 
 
 def _kind(error: BaseException, text: str, status: int | None) -> ModelErrorKind:
@@ -127,8 +141,7 @@ def _message(text: str) -> str | None:
     return inner if isinstance(inner, str) and inner else None
 
 
-def _sentence(kind: ModelErrorKind, model: str, reason: str, status: int | None) -> str:
-    who = provider_of(model) or "the provider"
+def _sentence(kind: ModelErrorKind, who: str, model: str, reason: str, status: int | None) -> str:
     code = f" ({status})" if status else ""
     tail = f": {reason}" if reason else ""
     names = key_names(model)
@@ -137,8 +150,8 @@ def _sentence(kind: ModelErrorKind, model: str, reason: str, status: int | None)
         case "auth":
             return f"{who} refused the key for {model!r}{code}{tail}; {mend}"
         case "not_found":
-            if who == "Ollama":
-                return f"Ollama has no model {model!r}{tail}; `ollama pull` gets one"
+            if model.startswith("ollama"):
+                return f"{who} has no model {model!r}{tail}; `ollama pull` gets one"
             return f"there is no model {model!r}{code}{tail}; set `model` to provider/name as in LiteLLM"
         case "overflow":
             return f"the conversation does not fit the window of {model!r}{tail}"

@@ -1,11 +1,17 @@
 """Real models, through LiteLLM; the only module that imports it. Loaded by `load.py`, and only by it."""
 
 import asyncio
+import contextlib
+import importlib
+import json
 import os
+import socket
 import uuid
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
+from urllib.request import getproxies
 
 import httpx
 import litellm
@@ -30,6 +36,10 @@ _FINISH: Mapping[str, FinishReason] = {
 _CLAUDE_TOO = ("bedrock", "vertex_ai", "azure_ai", "databricks")
 """Providers that take Anthropic's own marks and blocks, besides it."""
 _MILLION = 1_000_000
+_CHARACTERS_A_TOKEN = 4
+_HELLO = [{"role": "user", "content": "hello"}]
+OLLAMA_CONTEXT = 16_384
+"""Ollama cuts what does not fit its window, silently, and its default may be 4,096 tokens."""
 
 
 async def stream(
@@ -38,8 +48,9 @@ async def stream(
     """Deltas, then the whole AssistantMessage; raises ModelError. Close it to stop the request."""
     assembly = Assembly(f"msg-{uuid.uuid4().hex[:12]}", tools, settings.model)
     reported: Usage | None = None
+    request = _request(messages, tools, settings)
     try:
-        async with aclosing(_chunks(_request(messages, tools, settings), settings)) as chunks:
+        async with aclosing(_chunks(request, settings)) as chunks:
             async for chunk, usage in chunks:
                 reported = usage or reported
                 for piece in assembly.feed(_delta(chunk)):
@@ -48,10 +59,10 @@ async def stream(
         raise
     except Exception as error:
         raise _translated(error, settings) from error
-    if not assembly.begun and (reported is None or reported.estimated):
+    if not assembly.begun and reported is None:
         # a connection that closes before its first chunk looks like an answer without words
         raise ModelError(f"the answer of {settings.model!r} broke off before it began", kind="cut")
-    for item in assembly.finish(reported or Usage(estimated=True)):
+    for item in assembly.finish(reported or _estimate(request, assembly.size, settings.model)):
         yield item
 
 
@@ -95,7 +106,27 @@ def _request(messages: Sequence[Message], tools: Sequence[Tool], settings: Model
     }
     if tools:
         request["tools"] = tools_to_wire(tools)
+    if dialect.provider.startswith("ollama"):
+        _register_ollama(settings.model)
+        request.setdefault("num_ctx", OLLAMA_CONTEXT)
     return {name: value for name, value in request.items() if value is not None}
+
+
+def _register_ollama(model: str) -> None:
+    """Say that the model takes tools; else the client asks the server, without await, for each request."""
+    if model not in litellm.model_cost:
+        provider = model.partition("/")[0]
+        litellm.register_model(
+            {
+                model: {
+                    "litellm_provider": provider,
+                    "mode": "chat",
+                    "supports_function_calling": True,
+                    "input_cost_per_token": 0,
+                    "output_cost_per_token": 0,
+                }
+            }
+        )
 
 
 def _no_key(settings: ModelSettings, dialect: Dialect) -> str | None:
@@ -142,33 +173,41 @@ def _delta(chunk: Any) -> Delta:
 
 
 def _usage(chunk: Any, response: Any, model: str) -> Usage | None:
+    """What the provider told; the client makes up zeros where it told nothing."""
     told = getattr(chunk, "usage", None)
-    if told is None:
+    if told is None or not any(getattr(got, "usage", None) for got in response.chunks):
         return None
-    # without a word of the provider the client counts itself; the provider's is among the chunks it got
-    estimated = not any(getattr(got, "usage", None) for got in response.chunks)
     details = getattr(told, "prompt_tokens_details", None)
     usage = Usage(
         input_tokens=told.prompt_tokens or 0,
         output_tokens=told.completion_tokens or 0,
         cached_tokens=getattr(details, "cached_tokens", None) or 0,
-        estimated=estimated,
     )
     price = getattr(told, "cost", None)
-    return usage + Usage(cost_usd=price if isinstance(price, float) else cost(model, usage))
+    return replace(usage, cost_usd=price if isinstance(price, float) else cost(model, usage))
+
+
+def _estimate(request: Mapping[str, Any], size: int, model: str) -> Usage:
+    asked = len(json.dumps([request["messages"], request.get("tools")], ensure_ascii=False))
+    usage = Usage(
+        input_tokens=asked // _CHARACTERS_A_TOKEN,
+        output_tokens=size // _CHARACTERS_A_TOKEN + 1,
+        estimated=True,
+    )
+    return replace(usage, cost_usd=cost(model, usage))
 
 
 def _translated(error: Exception, settings: ModelSettings) -> ModelError:
     if isinstance(error, TimeoutError) and not hasattr(error, "status_code"):
         return ModelError(f"{settings.model!r} did not go on answering in time", kind="timeout")
     secrets = {*known_secrets(os.environ), settings.api_key or ""}
-    return model_error(error, model=settings.model, secrets=secrets)
+    return model_error(error, model=settings.model, api_base=settings.api_base, secrets=secrets)
 
 
 def limits(model: str) -> Limits:
     """What the catalogue knows of a model."""
-    if model.startswith("ollama") and model not in litellm.model_cost:
-        return Limits()  # the client would ask the server, and block for it
+    if model.startswith("ollama"):  # the client would ask the server, and block for it
+        return Limits(context=OLLAMA_CONTEXT)
     try:
         found: Mapping[str, Any] = litellm.get_model_info(model)
     except Exception:  # the client raises bare exceptions for models it does not know
@@ -207,17 +246,40 @@ def cost(model: str, usage: Usage) -> float | None:
 
 
 def warm() -> None:
-    """Make the client do at once what it else does at the first request."""
+    """Make the client do now, in the thread that loads it, what it else does at the first request.
+
+    That is to load parts of itself and the certificates, 0.3 s in which the event loop would stand still.
+    """
     litellm.suppress_debug_info = True
     litellm.telemetry = False
-    answer = litellm.completion(
-        model="openai/warm-up",
-        messages=[{"role": "user", "content": "hello"}],
-        mock_response="hello",
-        stream=True,
-    )
-    for _ in answer:
+    # its own counts and logs cost 0.8 s at the first request, and ask an Ollama server without await
+    litellm.disable_token_counter = True
+    litellm.disable_streaming_logging = True
+    importlib.import_module("litellm.litellm_core_utils.default_encoding")
+    for _ in litellm.completion(model="openai/warm-up", messages=_HELLO, mock_response="hello", stream=True):
         pass
+    if not getproxies():
+        asyncio.run(_knock())
+
+
+async def _knock() -> None:
+    """Ask where nobody listens: all the way through the client, and not one byte leaves the machine."""
+    with socket.socket() as unheard:
+        unheard.bind(("127.0.0.1", 0))
+        base = f"http://127.0.0.1:{unheard.getsockname()[1]}"
+        for model in ("openai/warm-up", "anthropic/warm-up"):
+            with contextlib.suppress(Exception):
+                await litellm.acompletion(
+                    model=model,
+                    messages=_HELLO,
+                    api_base=base,
+                    api_key="none",
+                    stream=True,
+                    timeout=1,
+                    max_retries=0,
+                    num_retries=0,
+                )
+    await litellm.close_litellm_async_clients()
 
 
 async def close() -> None:

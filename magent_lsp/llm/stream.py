@@ -56,6 +56,12 @@ class Assembly:
         """Whether anything of an answer has come."""
         return bool(self._text or self._reasoning or self._calls or self._blocks or self._held)
 
+    @property
+    def size(self) -> int:
+        """Characters of the answer so far, for an estimate where the provider counts nothing."""
+        calls = sum(len(call.name) + len(call.arguments) for call in self._calls.whole())
+        return calls + sum(map(len, self._text)) + sum(map(len, self._reasoning))
+
     def feed(self, delta: Delta) -> list[TextDelta | ReasoningDelta]:
         """Take a chunk; returns what can be shown of it."""
         shown: list[TextDelta | ReasoningDelta] = []
