@@ -35,9 +35,9 @@ def dispatch(words: Sequence[str]) -> int:
 
 
 def _serve(arguments: argparse.Namespace) -> int:
-    from magent_lsp.lsp import server
+    from magent_lsp.lsp.server import serve
 
-    return server.serve(arguments)
+    return serve(arguments)
 
 
 def _run(arguments: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ from magent_lsp.core.errors import MagentError
 from magent_lsp.core.request import RunRequest
 from magent_lsp.headless.complete import complete, named_files
 from magent_lsp.headless.interrupts import CANCELLED, ENDINGS, interrupts
+from magent_lsp.headless.leave import finish
 from magent_lsp.headless.lines import Lines, PipedLines, TypedLines
 from magent_lsp.headless.render import Text
 from magent_lsp.headless.run import explain_end
@@ -104,13 +105,18 @@ class Chat:
 
 def chat(options: Options) -> int:
     """Talk until the person leaves; returns the exit code."""
-    return asyncio.run(_chat(options, Terminal.standard()))
+    return finish(_chat(options, Terminal.standard()))
 
 
 async def _chat(options: Options, terminal: Terminal) -> int:
     sink = Text(terminal, reasoning=options.verbose > 0)
     chats: list[Chat] = []
-    async with opened(options, terminal, sink, lambda: [chat.cancel() for chat in chats]) as magent:
+
+    def cancel() -> None:
+        for chat in chats:
+            chat.cancel()
+
+    async with opened(options, terminal, sink, cancel) as magent:
         talk = Chat(options, magent, terminal)
         chats.append(talk)
         conversation = asyncio.create_task(talk.talk(_lines(talk, terminal)), name="chat")

@@ -11,6 +11,7 @@ from magent_lsp.headless.demo_editor import CAPABILITIES, CLIENT, DemoEditor
 from magent_lsp.headless.demo_sample import Sample, sample_project
 from magent_lsp.headless.demo_stage import Stage
 from magent_lsp.headless.interrupts import CANCELLED, interrupts
+from magent_lsp.headless.leave import finish
 from magent_lsp.headless.lsp_client import Connection, ServerError, connect
 from magent_lsp.headless.person import Person
 from magent_lsp.headless.terminal import Terminal
@@ -26,7 +27,7 @@ def demo(*, model: str | None, yes: bool, keep: bool) -> int:
     """Show the whole path; exit code 0 only if every step was verified."""
     terminal = Terminal(out=sys.stdout, err=sys.stdout, stdin=sys.stdin, environ=os.environ)
     with sample_project(model, keep=keep) as sample:
-        code = asyncio.run(_show(sample, terminal, yes=yes))
+        code = finish(_show(sample, terminal, yes=yes))
         if keep:
             terminal.line(f"The project is kept in {sample.folder}", "dim")
     return code
@@ -169,18 +170,14 @@ class _Show:
         """Start a run and watch it to its end; its `run_finished` event with the ids."""
         self._stage.step(title)
         started = await self._connection.request("workspace/executeCommand", command)
-        waits = {
-            asyncio.create_task(self._editor.finished(), name="run"),
-            asyncio.create_task(self._connection.ended.wait(), name="server"),
-        }
+        run = asyncio.create_task(self._editor.finished(), name="run")
+        server = asyncio.create_task(self._connection.ended.wait(), name="server")
         try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            finished = next(
-                (task.result() for task in waits if task.done() and task.get_name() == "run"), None
-            )
+            await asyncio.wait({run, server}, return_when=asyncio.FIRST_COMPLETED)
+            finished = run.result() if run.done() else None
         finally:
-            for task in waits:
-                task.cancel()
+            run.cancel()
+            server.cancel()
         if finished is None:
             raise ServerError("the server stays until the run has ended")
         return {**finished, **started}

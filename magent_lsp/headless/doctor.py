@@ -1,11 +1,11 @@
 """`magent-lsp doctor`: what is set up, what is missing, how to mend it."""
 
-import asyncio
 from dataclasses import asdict
 from json import dumps
 from pathlib import Path
 
 from magent_lsp.engine.report import Report, State
+from magent_lsp.headless.leave import finish
 from magent_lsp.headless.start import Options, quiet
 from magent_lsp.headless.terminal import Terminal
 
@@ -15,7 +15,7 @@ _MARKS: dict[State, tuple[str, str]] = {"ok": ("✓", "green"), "warn": ("!", "y
 def doctor(folder: Path, *, json: bool) -> int:
     """Write the report to stdout; exit code 1 if something failed."""
     terminal = Terminal.standard()
-    found = asyncio.run(_report(folder))
+    found = finish(_report(folder))
     if json:
         terminal.data(dumps({"ok": found.ok, **asdict(found)}))
     else:

@@ -1,12 +1,12 @@
 """`magent-lsp permissions explain`: what a call may do, and which rule says so."""
 
-import asyncio
 from collections.abc import Sequence
 from json import dumps
 from pathlib import Path
 from typing import Any
 
 from magent_lsp.engine.explain import arguments_of
+from magent_lsp.headless.leave import finish
 from magent_lsp.headless.start import Options, quiet
 from magent_lsp.headless.terminal import Terminal
 from magent_lsp.permissions.judge import Atom, Decision
@@ -20,7 +20,7 @@ def explain(
 ) -> int:
     """Write the verdict on a call and its reason to stdout."""
     terminal = Terminal.standard()
-    decision = asyncio.run(_explain(Options(cwd=folder, agent=agent, allow=allow), tool, list(words)))
+    decision = finish(_explain(Options(cwd=folder, agent=agent, allow=allow), tool, list(words)))
     if json:
         terminal.data(dumps(_to_json(decision)))
     else:

@@ -1,6 +1,5 @@
 """`magent-lsp run`: one prompt, without an editor."""
 
-import asyncio
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from magent_lsp.core.events import RunFinished
 from magent_lsp.core.request import Focus, RunRequest, StopReason
 from magent_lsp.headless.editor import DiskEditor
 from magent_lsp.headless.interrupts import CANCELLED, interrupts
+from magent_lsp.headless.leave import finish
 from magent_lsp.headless.render import JsonLines, Text
 from magent_lsp.headless.start import Options, find_session, opened
 from magent_lsp.headless.terminal import Terminal
@@ -41,7 +41,7 @@ def run(options: RunOptions) -> int:
     """Run one prompt to its end; returns the exit code."""
     terminal = Terminal.standard()
     prompt = read_prompt(options.prompt, terminal)
-    return asyncio.run(_run(options, prompt, terminal))
+    return finish(_run(options, prompt, terminal))
 
 
 async def _run(options: RunOptions, prompt: str, terminal: Terminal) -> int:

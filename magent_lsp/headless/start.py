@@ -11,7 +11,6 @@ from magent_lsp.app import Magent
 from magent_lsp.core.errors import CallerError, UnknownId
 from magent_lsp.core.events import Envelope
 from magent_lsp.core.ports import EventSink
-from magent_lsp.core.request import Answer, PermissionReply, PermissionRequest, Question
 from magent_lsp.headless.editor import DiskEditor
 from magent_lsp.headless.person import Person
 from magent_lsp.headless.terminal import Terminal
@@ -35,22 +34,6 @@ class Options:
     verbose: int = 0
 
 
-class TerminalEditor(DiskEditor):
-    """The disk for files, a person at the terminal for decisions."""
-
-    def __init__(self, person: Person | None) -> None:
-        super().__init__()
-        self._person = person
-
-    async def request_permission(self, request: PermissionRequest) -> PermissionReply | None:
-        """Ask the person; without one it is a reject."""
-        return await self._person.decide(request) if self._person else PermissionReply(reply="reject")
-
-    async def ask(self, question: Question) -> Answer | None:
-        """Ask the person; without one there is no answer."""
-        return await self._person.answer(question) if self._person else None
-
-
 class Nobody:
     """Watches nothing."""
 
@@ -61,7 +44,7 @@ class Nobody:
 @asynccontextmanager
 async def quiet(options: Options) -> AsyncIterator[Magent]:
     """The app to ask for facts; nothing is said of problems, nobody can be asked."""
-    magent = _app(options, TerminalEditor(None), Nobody(), interactive=False)
+    magent = _app(options, DiskEditor(), Nobody(), interactive=False)
     try:
         yield magent
     finally:
@@ -73,7 +56,10 @@ async def opened(
     options: Options, terminal: Terminal, sink: EventSink, interrupt: Callable[[], object]
 ) -> AsyncIterator[Magent]:
     """The app on `options.cwd`, closed at the end; problems of the settings are said on stderr."""
-    editor = TerminalEditor(Person(terminal, interrupt) if terminal.interactive else None)
+    person = Person(terminal, interrupt)
+    editor = (
+        DiskEditor(permission=person.decide, question=person.answer) if terminal.interactive else DiskEditor()
+    )
     magent = _app(options, editor, sink, interactive=terminal.interactive)
     try:
         for problem in magent.problems:
@@ -84,7 +70,7 @@ async def opened(
             await magent.close()
 
 
-def _app(options: Options, editor: TerminalEditor, sink: EventSink, *, interactive: bool) -> Magent:
+def _app(options: Options, editor: DiskEditor, sink: EventSink, *, interactive: bool) -> Magent:
     if not options.cwd.is_dir():
         raise CallerError(f"--cwd: {str(options.cwd)!r} is not a folder; give one that exists")
     return Magent(
