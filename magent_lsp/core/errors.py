@@ -3,7 +3,8 @@
     MagentError
     ├── ToolError            the model: the text becomes a failed tool result and the loop goes on
     │   ├── EditError        the old text of an edit could not be placed; nothing was changed
-    │   └── StaleError       the file is no longer what the edit was computed on
+    │   ├── StaleError       the file is no longer what the edit was computed on
+    │   └── MissingError     there is no file at the path
     ├── UserError            the person: something to configure, grant or mend
     │   ├── ConfigError      a file the person wrote is wrong; carries path and line
     │   └── ModelError       the model or its provider; `kind` says whether trying again helps
@@ -31,6 +32,10 @@ class EditError(ToolError):
 
 class StaleError(ToolError):
     """The file changed between the moment it was read and the moment of the write."""
+
+
+class MissingError(ToolError):
+    """There is no file at the path, so one can be created there."""
 
 
 class UserError(MagentError):

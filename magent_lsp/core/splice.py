@@ -5,19 +5,16 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, NamedTuple
 
+from magent_lsp.core.diff import LineHunk, line_hunks
 from magent_lsp.core.edits import Replacement
-from magent_lsp.core.views import BLANKS, View
+from magent_lsp.core.views import BLANKS, View, line_end_view, to_lf
 
 if TYPE_CHECKING:
     from magent_lsp.core.matching import Strategy
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
-_MOST_LINES = 2000
-"""Lines of old and new text up to which they are compared line by line."""
 _MOST_CHARACTERS = 4000
 """Characters of a changed part up to which folded texts are compared character by character."""
-
-Hunk = tuple[int, int, int, int]
 
 
 class Found(NamedTuple):
@@ -40,6 +37,14 @@ class Found(NamedTuple):
         return sum(map(len, self.seen)) + len(self.seen) - 1
 
 
+def rewrite(raw: str, new: str) -> tuple[Replacement, ...]:
+    """What makes one whole text of another; lines that stay keep their bytes and line ends."""
+    view = line_end_view(raw)
+    lines = view.text.split("\n")
+    found = Found(view, 0, lines, lines, to_lf(new).split("\n"), "exact")
+    return tuple(replacements_of(raw, found))
+
+
 def replacements_of(raw: str, found: Found) -> Iterator[Replacement]:
     """What changes between old and new lines; whatever they share keeps the bytes of the file."""
     begins = [found.start]
@@ -60,7 +65,9 @@ def replacements_of(raw: str, found: Found) -> Iterator[Replacement]:
         lines = found.new[j1:j2]
         if i1 < i2 and lines:
             new = (
-                _keep_folded(found, (i1, i2, j1, j2)) if found.strategy == "punctuation" else "\n".join(lines)
+                _keep_folded(found, LineHunk(i1, i2, j1, j2))
+                if found.strategy == "punctuation"
+                else "\n".join(lines)
             )
             blanks = lines[-1] != lines[-1].rstrip(BLANKS)
             start, stop = begin(i1), end_past_blanks(i2 - 1) if blanks else end(i2 - 1)
@@ -79,28 +86,18 @@ def replacements_of(raw: str, found: Found) -> Iterator[Replacement]:
             yield Replacement(start, stop, new)
 
 
-def _hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[Hunk]:
+def _hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[LineHunk]:
     """The parts in which the lines differ; as many old as new lines are told apart line by line."""
-    head = 0
-    while head < min(len(old), len(new)) and old[head] == new[head]:
-        head += 1
-    tail = 0
-    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
-    a, b = old[head : len(old) - tail], new[head : len(new) - tail]
-    if len(a) + len(b) > _MOST_LINES:
-        yield head, head + len(a), head, head + len(b)
-        return
-    for tag, i1, i2, j1, j2 in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
-        if tag == "replace" and i2 - i1 == j2 - j1:
+    for i1, i2, j1, j2 in line_hunks(old, new):
+        if i2 - i1 == j2 - j1:
             for step in range(i2 - i1):
-                if a[i1 + step] != b[j1 + step]:
-                    yield head + i1 + step, head + i1 + step + 1, head + j1 + step, head + j1 + step + 1
-        elif tag != "equal":
-            yield head + i1, head + i2, head + j1, head + j2
+                if old[i1 + step] != new[j1 + step]:
+                    yield LineHunk(i1 + step, i1 + step + 1, j1 + step, j1 + step + 1)
+        else:
+            yield LineHunk(i1, i2, j1, j2)
 
 
-def _keep_folded(found: Found, hunk: Hunk) -> str:
+def _keep_folded(found: Found, hunk: LineHunk) -> str:
     """The new text; if quotes were folded, with the file's own wherever the model's texts agree."""
     i1, i2, j1, j2 = hunk
     if found.strategy != "punctuation":
