@@ -59,3 +59,21 @@ def head_and_tail(text: str, limit: int, *, missing: int = 0, at: int | None = N
     if not left_out:
         return text
     return f"{head.rstrip(chr(10))}\n[… {left_out} characters left out …]\n{tail}"
+
+
+def wrap_lines(text: str) -> str:
+    """The text with long lines broken at blanks, for text whose lines are paragraphs."""
+    if len(text) <= MAX_COLUMNS:
+        return text
+    return "\n".join(_wrap(line) for line in text.split("\n"))
+
+
+def _wrap(line: str) -> str:
+    parts: list[str] = []
+    start = 0
+    while len(line) - start > MAX_COLUMNS:
+        end = line.rfind(" ", start + MAX_COLUMNS // 2, start + MAX_COLUMNS)
+        end = start + MAX_COLUMNS if end < 0 else end + 1
+        parts.append(line[start:end])
+        start = end
+    return "\n".join([*parts, line[start:]])

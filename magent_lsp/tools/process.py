@@ -212,7 +212,7 @@ async def capture(
 ) -> Captured:
     """Run a program and keep the first `limit` bytes of each output; raises TimeoutError."""
     async with asyncio.timeout(timeout), piped(argv, cwd=cwd, env=env, stdin=stdin) as running:
-        readers = [asyncio.create_task(_first(stream, limit)) for stream in (running.out, running.err)]
+        readers = [asyncio.create_task(first(stream, limit)) for stream in (running.out, running.err)]
         try:
             code = await running.process.wait()
             await asyncio.wait(readers, timeout=_SETTLE * 2)
@@ -254,7 +254,8 @@ async def _reader(pipe: int) -> tuple[asyncio.StreamReader, asyncio.ReadTranspor
     return reader, transport
 
 
-async def _first(stream: asyncio.StreamReader, limit: int) -> bytes:
+async def first(stream: asyncio.StreamReader, limit: int) -> bytes:
+    """Read a stream to its end and keep its beginning."""
     kept = bytearray()
     while data := await stream.read(1 << 16):
         kept += data[: limit - len(kept)]
