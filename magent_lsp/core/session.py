@@ -66,7 +66,15 @@ class Session:
 
     def saw(self, path: Path, digest: str) -> None:
         """Remember which text of a file the model knows."""
-        self.seen[str(path)] = digest
+        if self.seen.get(str(path)) != digest:
+            self.seen[str(path)] = digest
+            self.journal("tool", {"seen": {str(path): digest}})
+
+    def learn(self, skill: str, body: str) -> None:
+        """Remember a loaded skill."""
+        if self.skills.get(skill) != body:
+            self.skills[skill] = body
+            self.journal("tool", {"skills": {skill: body}})
 
     def add_usage(self, usage: Usage) -> None:
         """Count the usage of one request."""
