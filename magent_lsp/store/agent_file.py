@@ -1,7 +1,6 @@
 """One agent's file: Markdown whose front matter says who acts, and whose body is the system prompt."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -9,6 +8,7 @@ from magent_lsp.core.agent import Agent, AgentMode
 from magent_lsp.core.errors import ConfigError
 from magent_lsp.permissions.rules import Layer, Rule, Source, parse_permission
 from magent_lsp.store import toolnames
+from magent_lsp.store.fields import Fields
 from magent_lsp.store.frontmatter import Front, read_front
 from magent_lsp.store.permission import as_mapping, read_permission
 from magent_lsp.store.problems import Problem
@@ -60,117 +60,47 @@ def read_agent(
 
 def agent_of(front: Front, *, trusted: bool = True, native: bool = False) -> LoadedAgent:
     """The agent that a parsed file defines; ConfigError if it defines none."""
-    reader = _Reader(front)
+    fields = _AgentFields(front, KEYS, SPELLINGS)
     path = front.path
-    name = reader.text("name") or path.stem
+    name = fields.text("name") or path.stem
     if len(name) > 64 or not name.isprintable():
         raise ConfigError(
-            "the name must be at most 64 printable characters", path=path, line=reader.line("name")
+            "the name must be at most 64 printable characters", path=path, line=fields.line("name")
         )
-    description = reader.text("description")
-    disabled = reader.flag("disable")
+    description = fields.text("description")
+    disabled = fields.flag("disable")
     if not description and not disabled:
         raise ConfigError("an agent needs a `description`", path=path, line=1)
-    if not reader.front.body and not disabled:
-        reader.report("this agent has no text below its front matter, so its prompt is empty")
-    tools, denied, listed = reader.tools()
-    rules = (*listed, *reader.permission(f"agent {name}"))
-    model = reader.text("model")
+    if not front.body and not disabled:
+        fields.report("this agent has no text below its front matter, so its prompt is empty")
+    tools, denied, listed = fields.tools()
+    rules = (*listed, *fields.permission(f"agent {name}"))
+    model = fields.text("model")
     agent = Agent(
         name=name,
         description=description,
-        prompt=reader.front.body,
-        mode=reader.mode(),
-        hidden=reader.flag("hidden"),
+        prompt=front.body,
+        mode=fields.mode(),
+        hidden=fields.flag("hidden"),
         native=native,
         model=None if model in SESSION_MODELS or not trusted else model or None,
-        temperature=reader.number("temperature", 2),
-        top_p=reader.number("topp", 1),
-        max_turns=reader.turns(),
-        color=reader.text("color") or None,
+        temperature=fields.number("temperature", 2),
+        top_p=fields.number("topp", 1),
+        max_turns=fields.count("maxturns"),
+        color=fields.text("color") or None,
         tools=tools,
         denied_tools=denied,
         permission=as_mapping(rules),
-        options=reader.options() if trusted else {},
+        options=dict(fields.mapping("options")) if trusted else {},
         source=path,
         trusted=trusted,
     )
-    reader.report_unknown()
     layer = Layer(name="agent", rules=rules, trusted=trusted)
-    return LoadedAgent(
-        agent=agent, layer=layer, disabled=disabled, problems=(*reader.front.problems, *reader.problems)
-    )
+    return LoadedAgent(agent=agent, layer=layer, disabled=disabled, problems=tuple(fields.problems))
 
 
-@dataclass
-class _Reader:
-    """Takes one file's values one by one, and collects what is wrong with them."""
-
-    front: Front
-    keys: dict[str, str] = field(default_factory=dict)
-    """Canonical spelling -> the one in the file."""
-    unknown: list[str] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        for key in self.front.values:
-            name = canonical(key)
-            if name not in KEYS:
-                self.unknown.append(key)
-            elif name in self.keys:
-                self.report(f"{key!r} says the same as {self.keys[name]!r}; the first one counts", key)
-            else:
-                self.keys[name] = key
-
-    def report(self, message: str, *keys: str | int, error: bool = False) -> None:
-        self.problems.append(self.front.problem(message, *keys, error=error))
-
-    def report_unknown(self) -> None:
-        if self.unknown:
-            names = ", ".join(repr(key) for key in self.unknown)
-            self.report(f"unknown: {names}; ignored", self.unknown[0])
-
-    def line(self, name: str) -> int | None:
-        return self.front.data.line(self.keys.get(name, name))
-
-    def get(self, name: str) -> Any:
-        return self.front.values.get(self.keys.get(name, ""))
-
-    def bad(self, name: str, what: str) -> None:
-        key = self.keys[name]
-        self.report(f"{key!r} must be {what}, not {self.get(name)!r}; it is ignored", key)
-
-    def text(self, name: str) -> str:
-        value = self.get(name)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            value = str(value)
-        if value is not None and not isinstance(value, str):
-            self.bad(name, "text")
-        return value.strip() if isinstance(value, str) else ""
-
-    def flag(self, name: str) -> bool:
-        value = self.get(name)
-        if value is not None and not isinstance(value, bool):
-            self.bad(name, "true or false")
-        return value is True
-
-    def number(self, name: str, most: float) -> float | None:
-        value = self.get(name)
-        if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
-            self.bad(name, f"a number from 0 to {most:g}")
-            return None
-        return float(value)
-
-    def turns(self) -> int | None:
-        value = self.get("maxturns")
-        if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            self.bad("maxturns", "a whole number from 1")
-            return None
-        return value
+class _AgentFields(Fields):
+    """What only agents say."""
 
     def mode(self) -> AgentMode:
         value = self.get("mode")
@@ -179,12 +109,6 @@ class _Reader:
         if value is not None:
             self.bad("mode", "primary, subagent or all")
         return "all"
-
-    def options(self) -> Mapping[str, Any]:
-        value = self.get("options")
-        if value is not None and not isinstance(value, dict):
-            self.bad("options", "a mapping")
-        return value if isinstance(value, dict) else {}
 
     def permission(self, source: str) -> tuple[Rule, ...]:
         if "permission" not in self.keys:
@@ -255,9 +179,3 @@ class _Reader:
     def _rules(self, permission: dict[str, Any], key: str) -> tuple[Rule, ...]:
         source = Source(name=str(self.front.path), line=self.line(key))
         return parse_permission(permission, source)[0]
-
-
-def canonical(key: str) -> str:
-    """One spelling for `topP`, `top_p` and `top-p`."""
-    name = key.replace("-", "").replace("_", "").lower()
-    return SPELLINGS.get(name, name)

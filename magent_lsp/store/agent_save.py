@@ -8,7 +8,8 @@ import yaml
 
 from magent_lsp.core.agent import Agent
 from magent_lsp.core.errors import ConfigError
-from magent_lsp.store.agent_file import KEYS, agent_of, canonical, read_agent
+from magent_lsp.store.agent_file import KEYS, SPELLINGS, agent_of, read_agent
+from magent_lsp.store.fields import canonical
 from magent_lsp.store.files import read_bytes, write_atomic
 from magent_lsp.store.frontmatter import Front, parse_front
 
@@ -74,7 +75,7 @@ def _edited(front: Front, before: dict[str, Any], after: dict[str, Any]) -> str:
         changed |= {key for key in _TOGETHER if key in before or key in after}
     lines = front.head.split("\n") if front.head else []
     spans = _spans(front, lines)
-    written = {canonical(key): key for key in reversed(list(front.values))}
+    written = {canonical(key, SPELLINGS): key for key in reversed(list(front.values))}
     for key in sorted(changed & {*written}, key=lambda key: spans[written[key]][0], reverse=True):
         start, end = spans[written[key]]
         new = (

@@ -5,15 +5,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from magent_lsp.core.agent import Agent, AgentMode
-from magent_lsp.core.errors import ConfigError
 from magent_lsp.permissions.rules import Layer, Source, parse_permission
 from magent_lsp.store.agent_file import LoadedAgent, read_agent
 from magent_lsp.store.agent_save import save_agent
+from magent_lsp.store.collect import Definition, collect, native_first
+from magent_lsp.store.config_project import without_secrets
 from magent_lsp.store.dirs import Dirs
-from magent_lsp.store.files import Walk, is_markdown
+from magent_lsp.store.files import is_markdown
 from magent_lsp.store.permission import as_mapping
 from magent_lsp.store.places import Place, places
-from magent_lsp.store.problems import Problem, from_error
+from magent_lsp.store.problems import Problem
 
 __all__ = ["Registry", "load_agents", "save_agent"]
 
@@ -46,73 +47,47 @@ def load_agents(
     A file that can no longer be read keeps its agent of `previous`. Without that, the agent that takes
     its place asks for everything, since the file may have held rules that are stricter.
     """
-    found: dict[str, list[tuple[Place, LoadedAgent | None]]] = {}
-    problems: list[Problem] = []
-    for place in places("agents", folder, dirs, trusted, root):
-        walk = Walk(wanted=is_markdown, within=place.within)
-        for path in walk.files(place.folder):
-            try:
-                loaded = read_agent(path, trusted=place.trusted, native=place.native, within=place.within)
-            except FileNotFoundError:
-                continue
-            except ConfigError as error:
-                problems.append(from_error(error, path))
-                kept = _kept(previous, path, place)
-                if kept is None:
-                    found.setdefault(path.stem, []).append((place, None))
-                    continue
-                loaded = kept
-            problems += loaded.problems
-            found.setdefault(loaded.agent.name, []).append((place, loaded))
-        problems += walk.problems
-    chosen: dict[str, LoadedAgent] = {}
-    for name, candidates in found.items():
-        winner, more = _choose(name, candidates)
-        problems += more
-        if winner is not None and not winner.disabled:
-            chosen[name] = winner
-    order = sorted(chosen.values(), key=lambda loaded: not loaded.agent.native)
+    collected = collect(
+        "agent",
+        tuple(places("agents", folder, dirs, trusted, root)),
+        is_markdown,
+        _read,
+        keep=lambda path, place: _kept(previous, path, place),
+    )
+    chosen = {
+        name: _asking(loaded) if name in collected.shadowed else loaded
+        for name, loaded in collected.chosen.items()
+        if not loaded.disabled
+    }
+    ordered = native_first(chosen, lambda loaded: loaded.agent.native)
     return Registry(
-        agents={loaded.agent.name: loaded.agent for loaded in order},
-        layers={loaded.agent.name: loaded.layer for loaded in order},
-        problems=tuple(problems),
+        agents={name: loaded.agent for name, loaded in ordered.items()},
+        layers={name: loaded.layer for name, loaded in ordered.items()},
+        problems=tuple(collected.problems),
     )
 
 
-def _kept(previous: Registry | None, path: Path, place: Place) -> LoadedAgent | None:
+def _read(path: Path, place: Place) -> Definition[LoadedAgent]:
+    loaded = read_agent(path, trusted=place.trusted, native=place.native, within=place.within)
+    problems = loaded.problems
+    options, secret = without_secrets(loaded.agent.options)
+    if place.project is not None and secret:
+        loaded = replace(loaded, agent=replace(loaded.agent, options=options))
+        message = f"'options': a project may not hold API keys; ignored: {', '.join(map(repr, secret))}"
+        problems = (*problems, Problem(message=message, path=path))
+    return Definition(name=loaded.agent.name, path=path, item=loaded, problems=problems)
+
+
+def _kept(previous: Registry | None, path: Path, place: Place) -> Definition[LoadedAgent] | None:
     """The agent that a file defined before it broke, unless the project lost its trust since."""
-    for name, agent in previous.agents.items() if previous else ():
+    if previous is None:
+        return None
+    for name, agent in previous.agents.items():
         if agent.source == path and agent.trusted == place.trusted:
-            return LoadedAgent(agent=agent, layer=previous.layers[name]) if previous else None
+            return Definition(
+                name=name, path=path, item=LoadedAgent(agent=agent, layer=previous.layers[name])
+            )
     return None
-
-
-def _choose(
-    name: str, candidates: list[tuple[Place, LoadedAgent | None]]
-) -> tuple[LoadedAgent | None, list[Problem]]:
-    """The definition that counts: an untrusted one never replaces the user's or a built-in one.
-
-    None among the candidates is a file that cannot be read.
-    """
-    problems: list[Problem] = []
-    own = any(place.project is None for place, _ in candidates)
-    chosen: tuple[Place, LoadedAgent] | None = None
-    broken = False
-    for place, loaded in candidates:
-        if loaded is None:
-            broken = broken or (chosen is None and place.trusted)
-        elif not place.trusted and own:
-            message = f"the agent {name!r} cannot be replaced until this project is trusted (magent.trust)"
-            problems.append(Problem(message=message, path=loaded.agent.source))
-        elif chosen is None:
-            chosen = (place, loaded)
-        elif (chosen[0].family, chosen[0].project) == (place.family, place.project):
-            first = chosen[1].agent.source
-            message = f"the agent {name!r} is already defined by {first}; this file is skipped"
-            problems.append(Problem(message=message, path=loaded.agent.source))
-    if chosen is None:
-        return None, problems
-    return (_asking(chosen[1]) if broken else chosen[1]), problems
 
 
 def _asking(loaded: LoadedAgent) -> LoadedAgent:

@@ -9,7 +9,7 @@ from magent_lsp.core.config import Settings
 from magent_lsp.core.errors import ConfigError
 from magent_lsp.permissions.rules import Layer, Rule, Source, parse_permission
 from magent_lsp.store.config_environment import allow_rules, from_environment
-from magent_lsp.store.config_project import tightened, without_keys
+from magent_lsp.store.config_project import tightened, without_secrets
 from magent_lsp.store.config_values import Values, check, merge
 from magent_lsp.store.data import Data, Keys, parse_json, parse_yaml
 from magent_lsp.store.dirs import Dirs, config_in
@@ -154,11 +154,13 @@ class _Loading:
 
     def of_project(self, values: Values, source: ConfigSource) -> Values:
         """Without API keys, and until the project is trusted without what does not only tighten."""
-        values, secret = without_keys(values)
-        for keys in secret:
-            name = ".".join(map(str, keys))
+        options, secret = without_secrets(values.get("modelSettings", {}))
+        for key in secret:
+            name = f"modelSettings.{key}"
             message = f"{name!r}: a project may not hold API keys; use the environment or apiKeyCommand"
-            self.report(message, source.path, source.data.line(*keys))
+            self.report(message, source.path, source.data.line("modelSettings", key))
+        if secret:
+            values = {**values, "modelSettings": options}
         if source.trusted:
             return values
         values, ignored = tightened(values, self.values)

@@ -75,16 +75,10 @@ def _leaves(values: Values) -> list[tuple[Keys, Any]]:
     return result
 
 
-def without_keys(values: Values) -> tuple[Values, tuple[Keys, ...]]:
-    """The values without API keys in `modelSettings`, and the keys that were taken out."""
-    settings = values.get("modelSettings")
-    if not isinstance(settings, dict):
-        return values, ()
-    secret = tuple(key for key in settings if _SECRET.search(key.replace("_", "").replace("-", "").lower()))
-    if not secret:
-        return values, ()
-    rest = {key: value for key, value in settings.items() if key not in secret}
-    return {**values, "modelSettings": rest}, tuple(("modelSettings", key) for key in secret)
+def without_secrets(options: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Options for a provider without API keys and the like, and the names that were taken out."""
+    secret = tuple(key for key in options if _SECRET.search(key.replace("_", "").replace("-", "").lower()))
+    return {key: value for key, value in options.items() if key not in secret}, secret
 
 
 def stays_inside(glob: str) -> bool:

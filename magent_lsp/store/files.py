@@ -16,6 +16,7 @@ from magent_lsp.store.problems import Problem
 MAX_BYTES = 1_000_000
 """A larger file is not one that a person wrote for us."""
 MAX_FILES = 2_000
+MAX_FOLDERS = 2_000
 MAX_DEPTH = 8
 
 
@@ -92,6 +93,8 @@ class Walk:
         try:
             status = folder.stat()
             if not stat.S_ISDIR(status.st_mode) or (status.st_dev, status.st_ino) in self._seen:
+                return
+            if len(self._seen) >= MAX_FOLDERS:
                 return
             self._seen.add((status.st_dev, status.st_ino))
             if self.within is not None and (depth == 0 or folder.is_symlink()):

@@ -50,6 +50,8 @@ class Entry(NamedTuple):
 
 def tool_name(name: str) -> str | None:
     """Our name of a tool; globs and MCP tools as they are; None if there is no such tool."""
+    if name.startswith("mcp__") and "__" not in name[5:] and "*" not in name:
+        return f"{name}__*"
     if name.startswith("mcp__") or "*" in name:
         return name
     return _KNOWN.get(name.lower())
