@@ -104,9 +104,11 @@ def _parts(template: str, values: _Values) -> Iterator[Part]:
         elif match["path"]:
             written = match["path"].rstrip(".")
             end -= len(match["path"]) - len(written)
-            path, *rest = _IN_PART.sub(values.of, written).split(maxsplit=1) or [""]
+            path, rest = _IN_PART.sub(values.of, written), ""
+            if written.endswith("$ARGUMENTS"):  # of several words only the first stands behind the `@`
+                path, _, rest = path.partition(" ")
             yield FileRef(path, f"@{path}") if path else Text("")
-            yield Text(f" {rest[0]}" if rest else "")
+            yield Text(f" {rest}" if rest else "")
         else:
             yield Text(values.of(match))
     yield Text(template[end:])
