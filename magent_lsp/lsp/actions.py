@@ -1,0 +1,160 @@
+"""Code actions: answered at once from memory, never with a call to the model."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+
+from magent_lsp.core.config import Actions
+from magent_lsp.lsp.commands.arguments import shorten
+from magent_lsp.lsp.convert import to_path
+
+if TYPE_CHECKING:
+    from magent_lsp.lsp.edge import Edge
+
+QUICK_FIX = types.CodeActionKind.QuickFix.value
+REWRITE = types.CodeActionKind.RefactorRewrite.value
+SOURCE = types.CodeActionKind.Source.value
+
+KINDS = (types.CodeActionKind.QuickFix, types.CodeActionKind.RefactorRewrite, types.CodeActionKind.Source)
+
+OPTIONS = types.CodeActionOptions(code_action_kinds=list(KINDS))
+
+_COMMENT = re.compile(r"""(^|\s)(\#|//|--|;|%|/\*|\*|<!--|"{3}|'{3}|\{-|\(\*|REM\b|")""")
+"""A line that may hold a comment, in most languages; an action too many does no harm."""
+
+_LONG = 120
+
+
+class CodeActions:
+    """The actions of one client."""
+
+    def __init__(self, edge: "Edge") -> None:
+        self._edge = edge
+
+    @cached_property
+    def _prompts(self) -> Mapping[str, str]:
+        folder = files("magent_lsp.lsp") / "prompts"
+        return {
+            name: (folder / f"{name}.md").read_text(encoding="utf-8").strip()
+            for name in ("explain", "improve", "fix", "tests", "document", "comment")
+        }
+
+    def answer(self, params: types.CodeActionParams) -> list[types.CodeAction | types.Command]:
+        """All actions for a range, those that wait for an answer first."""
+        uri, context = params.text_document.uri, params.context
+        self._edge.editor.remember_diagnostics(uri, context.diagnostics)
+        actions = [
+            action
+            for action in self._all(uri, params.range, context.diagnostics)
+            if wanted(action.kind, context.only)
+        ]
+        if self._literals:
+            return list(actions)
+        return [action.command for action in actions if action.command is not None]
+
+    def _all(
+        self, uri: str, range: types.Range, diagnostics: Sequence[types.Diagnostic]
+    ) -> Iterator[types.CodeAction]:
+        yield from self._pending()
+        yield from self._running()
+        on = self._edge.settings.actions
+        place: dict[str, Any] = {"uri": uri, "range": _plain(range)}
+        if to_path(uri) is not None:
+            if on.fix:
+                for diagnostic in diagnostics:
+                    yield self._fix(place, diagnostic)
+            yield from self._rewrites(place, on)
+            if on.comment and _COMMENT.search(self._edge.open_line(uri, range.start.line)):
+                yield self._prompt("Do what this comment says", REWRITE, "comment", place)
+        if on.explain:
+            question = {**place, "question": self._prompts["explain"]}
+            yield _action("Explain", QUICK_FIX, "magent.ask", question)
+        if on.commands:
+            yield from self._user_commands(place)
+        if on.chat:
+            yield _action("Open chat", SOURCE, "magent.openChat", {"uri": uri})
+
+    def _rewrites(self, place: Mapping[str, Any], on: Actions) -> Iterator[types.CodeAction]:
+        if on.improve:
+            yield self._prompt("Improve", REWRITE, "improve", place)
+        if on.tests:
+            yield self._prompt("Write tests", REWRITE, "tests", place)
+        if on.document:
+            yield self._prompt("Document", REWRITE, "document", place)
+
+    def _pending(self) -> Iterator[types.CodeAction]:
+        for request in self._edge.app.pending():
+            what = shorten(_line(request.command or request.title), _LONG)
+            for option in request.options:
+                argument = {"requestId": request.request_id, "reply": option.reply}
+                yield _action(f"{option.title}: {what}", QUICK_FIX, "magent.respond", argument)
+
+    def _running(self) -> Iterator[types.CodeAction]:
+        runs = [run for run in self._edge.app.running() if run.parent_run_id is None]
+        for run in runs:
+            title = "Cancel" if len(runs) == 1 else f"Cancel: {shorten(_line(run.title), _LONG)}"
+            yield _action(title, QUICK_FIX, "magent.cancel", {"runId": run.run_id})
+
+    def _fix(self, place: Mapping[str, Any], diagnostic: types.Diagnostic) -> types.CodeAction:
+        plain = self._edge.server.plain(diagnostic)
+        argument = {
+            "prompt": f"{self._prompts['fix']}\n\n{diagnostic.message}",
+            "uri": place["uri"],
+            "range": plain["range"],
+            "diagnostics": [plain],
+        }
+        action = _action(f"Fix: {_line(diagnostic.message)}", QUICK_FIX, "magent.prompt", argument)
+        action.diagnostics = [diagnostic]
+        return action
+
+    def _user_commands(self, place: Mapping[str, Any]) -> Iterator[types.CodeAction]:
+        for command in self._edge.app.commands().values():
+            if command.code_action:
+                title = f"/{command.name}: {_line(command.description)}"
+                yield _action(
+                    title, command.kind or REWRITE, "magent.prompt", {"prompt": f"/{command.name}", **place}
+                )
+
+    def _prompt(self, title: str, kind: str, prompt: str, place: Mapping[str, Any]) -> types.CodeAction:
+        return _action(title, kind, "magent.prompt", {"prompt": self._prompts[prompt], **place})
+
+    @property
+    def _literals(self) -> bool:
+        """Whether the client takes code actions, and not only commands."""
+        documents = self._edge.server.client_capabilities.text_document
+        declared = documents.code_action if documents is not None else None
+        return declared is not None and declared.code_action_literal_support is not None
+
+
+def wanted(kind: str | None, only: Sequence[str] | None) -> bool:
+    """Whether an action of this kind was asked for; kinds are hierarchical, separated by dots."""
+    if not only:
+        return True
+    kind = kind or ""
+    names = [asked.value if isinstance(asked, types.CodeActionKind) else asked for asked in only]
+    return any(not asked or kind == asked or kind.startswith(f"{asked}.") for asked in names)
+
+
+def _action(title: str, kind: str, command: str, argument: Mapping[str, Any]) -> types.CodeAction:
+    full = f"Magent: {title}"
+    return types.CodeAction(
+        title=full,
+        kind=kind,
+        command=types.Command(title=full, command=command, arguments=[dict(argument)]),
+    )
+
+
+def _line(text: str) -> str:
+    """A text in one line."""
+    return " ".join(text.split())
+
+
+def _plain(range: types.Range) -> dict[str, Any]:
+    return {
+        "start": {"line": range.start.line, "character": range.start.character},
+        "end": {"line": range.end.line, "character": range.end.character},
+    }

@@ -1,0 +1,1 @@
+"""What `workspace/executeCommand` offers, by theme."""

@@ -1,0 +1,71 @@
+"""Commands that make files or documents: the doctor's report, an agent as a file."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+
+from magent_lsp.core.agent import Agent
+from magent_lsp.core.errors import CallerError, UnknownId
+from magent_lsp.lsp.commands.arguments import Nothing, SaveAgentArguments
+from magent_lsp.lsp.commands.spec import Command
+from magent_lsp.lsp.convert import to_path, to_uri
+from magent_lsp.lsp.outcomes import write_answer
+from magent_lsp.store.agent_save import save_agent as write_agent
+
+if TYPE_CHECKING:
+    from magent_lsp.lsp.edge import Edge
+
+
+async def doctor(edge: "Edge", arguments: Nothing) -> dict[str, bool]:
+    """What is configured and what is missing; the report is opened as a document when it is made."""
+    edge.spawn(_doctor(edge), name="doctor")
+    return {"ok": True}
+
+
+async def _doctor(edge: "Edge") -> None:
+    report = await edge.app.doctor()
+    text = report.markdown()
+    path = await edge.in_thread(write_answer, edge.answers, "doctor", "magent doctor", text)
+    if not (edge.can_show_documents and await edge.watch.outcomes.open_document(path)):
+        edge.server.message(types.MessageType.Info, text)
+
+
+async def save_agent(edge: "Edge", arguments: SaveAgentArguments) -> dict[str, Any]:
+    """Write an agent to its file, changed as asked; what a person wrote there otherwise stays."""
+    given = arguments.model_dump(exclude_none=True, exclude={"name", "path"})
+    agent = edge.app.agents().get(arguments.name)
+    if agent is not None:
+        agent = replace(agent, **given)
+    elif "description" in given and "prompt" in given:
+        agent = Agent(name=arguments.name, **given)
+    else:
+        raise UnknownId(
+            f"'name': there is no agent {arguments.name!r}; a new one needs 'description' and 'prompt'."
+        )
+    path = _target(edge, arguments, agent)
+    await edge.in_thread(write_agent, agent, path)
+    edge.reload()
+    return {"uri": to_uri(path)}
+
+
+def _target(edge: "Edge", arguments: SaveAgentArguments, agent: Agent) -> Path:
+    """The path that is named, else the agent's own file, else one in the project or the user's folder."""
+    base = edge.app.folders[0] if edge.app.folders else edge.dirs.user
+    if arguments.path is not None:
+        named = (
+            to_path(arguments.path) if "://" in arguments.path else base / Path(arguments.path).expanduser()
+        )
+        if named is None or named.suffix != ".md":
+            raise CallerError(f"'path' {arguments.path!r} is no Markdown file: its name must end in .md.")
+        return named
+    if agent.source is not None and not agent.native:
+        return agent.source
+    return (base / ".magent" if edge.app.folders else base) / "agent" / f"{arguments.name}.md"
+
+
+COMMANDS = (
+    Command("magent.doctor", Nothing, doctor),
+    Command("magent.saveAgent", SaveAgentArguments, save_agent),
+)

@@ -1,0 +1,118 @@
+"""Commands about permissions: what waits, answers, why, grants and trust."""
+
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+
+from magent_lsp.core.errors import CallerError
+from magent_lsp.core.events import to_json
+from magent_lsp.core.request import PermissionReply
+from magent_lsp.lsp.commands.arguments import (
+    ExplainArguments,
+    GrantArguments,
+    Nothing,
+    RespondArguments,
+    TrustArguments,
+)
+from magent_lsp.lsp.commands.spec import Command
+from magent_lsp.lsp.convert import to_path
+
+if TYPE_CHECKING:
+    from magent_lsp.lsp.edge import Edge
+    from magent_lsp.permissions.rules import Rule
+    from magent_lsp.store.trust import Review
+
+TRUST = "Trust this project"
+NOT_NOW = "Not now"
+
+
+async def pending(edge: "Edge", arguments: Nothing) -> list[dict[str, Any]]:
+    """Permission requests that wait for an answer."""
+    return [to_json(request) for request in edge.app.pending()]
+
+
+async def respond(edge: "Edge", arguments: RespondArguments) -> dict[str, bool]:
+    """Answer a permission request; the first answer wins."""
+    reply = PermissionReply(reply=arguments.reply, feedback=arguments.feedback or "")
+    return {"ok": edge.app.respond(arguments.request_id, reply)}
+
+
+async def explain(edge: "Edge", arguments: ExplainArguments) -> dict[str, Any]:
+    """The verdict on a call, and why."""
+    decision = edge.app.explain(arguments.tool, arguments.arguments, arguments.agent)
+    return {
+        "verdict": decision.verdict,
+        "reason": decision.reason,
+        "rule": _rule(decision.rule),
+        "source": _source(decision.rule),
+        "atoms": [
+            {
+                "tool": atom.subject.tool,
+                "subject": atom.subject.value,
+                "verdict": atom.verdict,
+                "reason": atom.reason,
+                "rule": _rule(atom.rule),
+                "source": _source(atom.rule),
+            }
+            for atom in decision.atoms
+        ],
+    }
+
+
+async def grants(edge: "Edge", arguments: Nothing) -> list[dict[str, Any]]:
+    """What was allowed for good."""
+    return [to_json(grant) for grant in edge.app.grants.list()]
+
+
+async def revoke(edge: "Edge", arguments: GrantArguments) -> dict[str, bool]:
+    """Take back one grant."""
+    revoked = edge.app.grants.revoke(arguments.grant_id)
+    edge.reload()
+    return {"ok": bool(revoked)}
+
+
+async def trust(edge: "Edge", arguments: TrustArguments) -> dict[str, Any]:
+    """Show what trusting a project would allow or run, and ask in the background."""
+    folder = to_path(arguments.folder) if arguments.folder else None
+    if arguments.folder and folder is None:
+        raise CallerError(f"'folder' {arguments.folder!r} is no folder.")
+    review = edge.app.review_trust(folder)
+    edge.spawn(_ask_trust(edge, review), name="trust question")
+    return {"folder": str(review.folder), "review": to_json(review)}
+
+
+async def _ask_trust(edge: "Edge", review: "Review") -> None:
+    params = types.ShowMessageRequestParams(
+        type=types.MessageType.Warning,
+        message=str(review),
+        actions=[types.MessageActionItem(title=TRUST), types.MessageActionItem(title=NOT_NOW)],
+    )
+    try:
+        answer = await edge.server.protocol.call(types.WINDOW_SHOW_MESSAGE_REQUEST, params, seconds=None)
+    except JsonRpcException:
+        answer = None
+    if answer is not None and answer.title == TRUST:
+        edge.app.trust(review)
+        edge.reload()
+        edge.server.message(types.MessageType.Info, f"Magent: the config of {review.folder} is trusted now.")
+
+
+def _rule(rule: "Rule | None") -> dict[str, str] | None:
+    return {"tool": rule.tool, "pattern": rule.pattern, "verdict": rule.verdict} if rule is not None else None
+
+
+def _source(rule: "Rule | None") -> str | None:
+    if rule is None:
+        return None
+    return f"{rule.source.name}:{rule.source.line}" if rule.source.line else rule.source.name
+
+
+COMMANDS = (
+    Command("magent.pending", Nothing, pending),
+    Command("magent.respond", RespondArguments, respond),
+    Command("magent.explainPermission", ExplainArguments, explain),
+    Command("magent.grants", Nothing, grants),
+    Command("magent.revokeGrant", GrantArguments, revoke),
+    Command("magent.trust", TrustArguments, trust),
+)

@@ -1,0 +1,239 @@
+"""JSON-RPC as we speak it: where pygls' protocol is too lenient, too chatty or too trusting."""
+
+import asyncio
+import concurrent.futures
+import hmac
+import logging
+import uuid
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+from cattrs import Converter
+from lsprotocol import types
+from pygls.exceptions import (
+    FeatureRequestError,
+    JsonRpcException,
+    JsonRpcInternalError,
+    JsonRpcInvalidParams,
+    JsonRpcInvalidRequest,
+    JsonRpcRequestCancelled,
+    JsonRpcServerNotInitialized,
+)
+from pygls.protocol import (
+    JsonRPCNotification,
+    JsonRPCRequestMessage,
+    JsonRPCResponseMessage,
+    default_converter,
+    lsp_method,
+)
+
+from magent_lsp.core.errors import CallerError, MagentError
+from magent_lsp.lsp.documents import DocumentsProtocol
+
+if TYPE_CHECKING:
+    from magent_lsp.lsp.server import MagentServer
+
+logger = logging.getLogger(__name__)
+
+REQUEST_FAILED = -32803
+"""LSP's RequestFailed: the request was good, and could not be fulfilled."""
+
+
+def plain_converter() -> Converter:
+    """Pygls' converter, but the content of custom messages stays plain JSON."""
+    converter = default_converter()
+
+    def request(data: dict[str, Any], _: Any) -> JsonRPCRequestMessage:
+        return JsonRPCRequestMessage(
+            id=data["id"], method=data["method"], jsonrpc="2.0", params=data.get("params")
+        )
+
+    def notification(data: dict[str, Any], _: Any) -> JsonRPCNotification:
+        return JsonRPCNotification(method=data["method"], jsonrpc="2.0", params=data.get("params"))
+
+    def response(data: dict[str, Any], _: Any) -> JsonRPCResponseMessage:
+        return JsonRPCResponseMessage(id=data["id"], jsonrpc="2.0", result=data.get("result"))
+
+    converter.register_structure_hook(JsonRPCRequestMessage, request)
+    converter.register_structure_hook(JsonRPCNotification, notification)
+    converter.register_structure_hook(JsonRPCResponseMessage, response)
+    return converter
+
+
+class Wire(DocumentsProtocol):
+    """The protocol object of one connection."""
+
+    _server: "MagentServer"
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        """Leave the parsed JSON as it is; pygls would take any object with a `jsonrpc` key for a message."""
+        return data
+
+    def handle_message(self, message: Any) -> None:
+        """Take one message; what cannot be understood is answered if it asks for an answer."""
+        if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+            logger.warning("ignored something that is no JSON-RPC message")
+            return
+        refusal = self._refusal(message)
+        if refusal is not None:
+            if "id" in message:
+                self.refuse(message["id"], refusal)
+            return
+        try:
+            structured = self._structured(message)
+        except Exception as error:
+            self._misunderstood(message, error)
+            return
+        super().handle_message(structured)
+
+    def _structured(self, message: dict[str, Any]) -> Any:
+        """The message as an object of the class that belongs to its method."""
+        kind: Any
+        if message.get("method") == types.WORKSPACE_EXECUTE_COMMAND:
+            params = message.get("params")
+            if isinstance(params, dict) and isinstance(params.get("arguments"), dict):
+                params["arguments"] = [params["arguments"]]  # some clients forget the list
+        if "method" in message:
+            fallback = JsonRPCRequestMessage if "id" in message else JsonRPCNotification
+            kind = self.get_message_type(message["method"]) or fallback
+        elif message.get("error") is not None:
+            kind = types.ResponseErrorMessage
+        else:
+            kind = self._result_types.get(message.get("id")) or JsonRPCResponseMessage
+        return self._converter.structure(message, kind)
+
+    def _refusal(self, message: dict[str, Any]) -> JsonRpcException | None:
+        """Why a message must not be handled now, or None."""
+        method = message.get("method")
+        if method == types.EXIT or method is None:
+            return None
+        if not self._server.admitted:
+            if method != types.INITIALIZE or not self._admit(message):
+                self._server.disconnect()
+                return JsonRpcInvalidRequest(
+                    "This server asks for a token: put the content of its token file into "
+                    "initializationOptions.magent.token."
+                )
+            self._server.admitted = True
+        if self._shutdown:
+            return JsonRpcInvalidRequest("The server is shutting down.")
+        if self._workspace is None and method != types.INITIALIZE:
+            return JsonRpcServerNotInitialized("Send `initialize` first.")
+        if self._workspace is not None and method == types.INITIALIZE:
+            return JsonRpcInvalidRequest("The server is initialized already.")
+        return None
+
+    def _admit(self, message: dict[str, Any]) -> bool:
+        """Check the token of an `initialize` request, and take it out of the options."""
+        params = message.get("params")
+        options = params.get("initializationOptions") if isinstance(params, dict) else None
+        ours = options.get("magent") if isinstance(options, dict) else None
+        token = ours.pop("token", "") if isinstance(ours, dict) else ""
+        expected = self._server.token or ""
+        return isinstance(token, str) and hmac.compare_digest(token.encode(), expected.encode())
+
+    def _misunderstood(self, message: dict[str, Any], error: Exception) -> None:
+        """Answer a request that does not have the shape of its method; settle a response that has not."""
+        method, message_id = message.get("method"), message.get("id")
+        logger.warning("%s has not the shape that LSP gives it", repr(method) if method else "a response")
+        if method is None and message_id is not None:
+            wrong = JsonRpcException(f"The client's response has a wrong shape: {error}")
+            self._settle(message_id, None, wrong)
+        elif method is not None and message_id is not None:
+            wrong = JsonRpcInvalidParams(
+                f"The parameters of {method!r} do not have the shape LSP gives them."
+            )
+            self.refuse(message_id, wrong)
+
+    def refuse(self, message_id: Any, error: JsonRpcException) -> None:
+        """Answer a request with an error."""
+        self._send_response(message_id, error=error.to_response_error())
+
+    def plain(self, value: Any) -> Any:
+        """An LSP value as plain JSON."""
+        return self._converter.unstructure(value)
+
+    def _handle_response(
+        self, msg_id: Any, result: Any | None = None, error: types.ResponseError | None = None
+    ) -> None:
+        """Settle one of our requests; a late answer to one that was given up is ignored."""
+        self._settle(msg_id, result, JsonRpcException.from_error(error) if error is not None else None)
+
+    def _settle(self, msg_id: Any, result: Any, error: JsonRpcException | None) -> None:
+        self._result_types.pop(msg_id, None)
+        future = self._request_futures.pop(msg_id, None)
+        if future is None or future.done():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+    def _send_handler_result(self, future: "asyncio.Future[Any]", *, msg_id: Any) -> None:
+        """Answer a request; only what is our fault leaves a traceback in the log."""
+        self._request_futures.pop(msg_id, None)
+        if future.cancelled():
+            cancelled = JsonRpcRequestCancelled(f"The request {msg_id!r} was cancelled.")
+            self._send_response(msg_id, error=cancelled.to_response_error())
+            return
+        error = future.exception()
+        if error is None:
+            self._send_response(msg_id, result=future.result())
+            return
+        if not isinstance(error, JsonRpcException):
+            error = as_rpc_error(error)
+        self._send_response(msg_id, error=error.to_response_error())
+
+    @lsp_method(types.SHUTDOWN)
+    def lsp_shutdown(self, *args: Any) -> Generator[Any, Any, None]:
+        """End all work, then answer; after this only `exit` is taken."""
+        if (handler := self.fm.features.get(types.SHUTDOWN)) is not None:
+            yield handler, args, None
+        self._shutdown = True
+        self.give_up()
+
+    @lsp_method(types.EXIT)
+    def lsp_exit(self, *args: Any) -> None:
+        """End the connection; the owner of the message loop ends the rest."""
+        self._server.exit_code = 0 if self._shutdown else 1
+        self._server.disconnect()
+
+    @lsp_method(types.WINDOW_WORK_DONE_PROGRESS_CANCEL)
+    def lsp_work_done_progress_cancel(self, params: types.WorkDoneProgressCancelParams) -> Any:
+        """Pass a cancel on to our handler; we keep the tokens ourselves."""
+        if (handler := self.fm.features.get(types.WINDOW_WORK_DONE_PROGRESS_CANCEL)) is not None:
+            yield handler, (params,), None
+
+    def give_up(self) -> None:
+        """Fail all of our requests that the client has not answered."""
+        for msg_id in list(self._result_types):
+            self._settle(msg_id, None, JsonRpcException("The connection to the client ended."))
+
+    async def call(self, method: str, params: Any = None, *, seconds: float | None) -> Any:
+        """Send a request to the client and wait for the answer.
+
+        `seconds` bounds the wait; None waits for a person. A request that is given up, by time or by
+        cancellation, is cancelled at the client, and its late answer is ignored. Raises TimeoutError and
+        JsonRpcException.
+        """
+        msg_id = str(uuid.uuid4())
+        future: concurrent.futures.Future[Any] = self.send_request(method, params, msg_id=msg_id)
+        try:
+            async with asyncio.timeout(seconds):
+                return await asyncio.wrap_future(future)
+        finally:
+            if self._request_futures.pop(msg_id, None) is not None:
+                self._result_types.pop(msg_id, None)
+                self.notify(types.CANCEL_REQUEST, types.CancelParams(id=msg_id))
+
+
+def as_rpc_error(error: BaseException) -> JsonRpcException:
+    """The JSON-RPC error for an exception of a handler; unexpected ones are logged."""
+    if isinstance(error, CallerError):
+        return JsonRpcInvalidParams(str(error))
+    if isinstance(error, MagentError):
+        return JsonRpcException(str(error), code=REQUEST_FAILED)
+    logger.error("a request failed unexpectedly", exc_info=error)
+    if isinstance(error, FeatureRequestError):
+        return JsonRpcInternalError(str(error))
+    return JsonRpcInternalError(f"Internal error: {type(error).__name__}: {error}; the log says more.")

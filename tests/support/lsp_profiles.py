@@ -1,0 +1,81 @@
+"""What real editors declare, and how they behave, for tests that must hold in all of them."""
+
+import json
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A kind of editor."""
+
+    name: str
+    capabilities: dict[str, Any] = field(default_factory=dict)
+    first_version: int = 1
+    debounce: float = 0.02
+    """Seconds from the reply to `applyEdit` to the `didChange`."""
+    unknown_request: Literal["error", "null"] = "error"
+    """The answer to a request that it does not know."""
+    checks_version: bool = True
+    dialogs: bool = True
+    """Whether it serves `showMessageRequest`."""
+
+
+def _canned(name: str) -> dict[str, Any]:
+    text = (files("pytest_lsp") / "clients" / name).read_text(encoding="utf-8")
+    capabilities: dict[str, Any] = json.loads(text)["capabilities"]
+    return capabilities
+
+
+def _neovim() -> dict[str, Any]:
+    capabilities = _canned("neovim_v0.11.0.json")
+    # Measured in 0.11.4: `documentChanges` is honoured but not declared.
+    capabilities["workspace"]["workspaceEdit"].pop("documentChanges", None)
+    return capabilities
+
+
+_EGLOT_1_9: dict[str, Any] = {
+    "workspace": {
+        "applyEdit": True,
+        "executeCommand": {"dynamicRegistration": False},
+        "workspaceEdit": {"documentChanges": True},
+        "didChangeWatchedFiles": {"dynamicRegistration": True},
+        "symbol": {"dynamicRegistration": False},
+        "configuration": True,
+    },
+    "textDocument": {
+        "synchronization": {
+            "dynamicRegistration": False,
+            "willSave": True,
+            "willSaveWaitUntil": True,
+            "didSave": True,
+        },
+        "codeAction": {
+            "dynamicRegistration": False,
+            "codeActionLiteralSupport": {
+                "codeActionKind": {
+                    "valueSet": [
+                        "quickfix",
+                        "refactor",
+                        "refactor.extract",
+                        "refactor.inline",
+                        "refactor.rewrite",
+                        "source",
+                        "source.organizeImports",
+                    ]
+                }
+            },
+            "isPreferredSupport": True,
+        },
+        "publishDiagnostics": {"relatedInformation": False},
+    },
+    "experimental": {},
+}
+
+VSCODE = Profile("vscode", _canned("visual_studio_code_v1.65.2.json"))
+NEOVIM = Profile("neovim", _neovim(), first_version=0, debounce=0.15)
+EMACS = Profile("emacs", _EGLOT_1_9, first_version=0, debounce=0.3, unknown_request="null")
+POOR = Profile("poor", {}, dialogs=False)
+
+PROFILES = (VSCODE, NEOVIM, EMACS, POOR)
