@@ -8,13 +8,14 @@ from magent_lsp.core.errors import MagentError
 from magent_lsp.core.request import RunRequest
 from magent_lsp.headless.complete import complete, named_files
 from magent_lsp.headless.interrupts import CANCELLED, ENDINGS, interrupts
-from magent_lsp.headless.leave import finish
 from magent_lsp.headless.lines import Lines, PipedLines, TypedLines
+from magent_lsp.headless.loop import finish
 from magent_lsp.headless.render import Text
 from magent_lsp.headless.run import explain_end
 from magent_lsp.headless.start import Options, find_session, opened
 from magent_lsp.headless.terminal import Terminal
 from magent_lsp.store.dirs import Dirs
+from magent_lsp.store.trust import Review
 
 
 class Leave(Exception):
@@ -35,6 +36,8 @@ class Chat:
         )
         self.run_id: str | None = None
         """The last run, which undo takes back."""
+        self.review: Review | None = None
+        """What trusting the project's config would mean, as it was last shown."""
 
     async def talk(self, lines: Lines) -> None:
         """Take messages until the person leaves."""

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from magent_lsp.core.errors import CallerError
+from magent_lsp.engine.undo import UndoReport
 from magent_lsp.headless.chat import Chat, Leave
 from magent_lsp.headless.start import find_session
 
@@ -71,33 +72,35 @@ async def _undo(chat: Chat, words: str) -> None:
     if chat.run_id is None:
         raise CallerError("there is nothing to undo: no run of this conversation has ended")
     report = await chat.magent.undo(chat.run_id)
-    _say_paths(chat, "restored", report.restored, report.conflicts)
+    _say(chat, "restored", report)
 
 
 async def _redo(chat: Chat, words: str) -> None:
     if chat.run_id is None:
         raise CallerError("there is nothing to redo")
     report = await chat.magent.redo(chat.run_id)
-    _say_paths(chat, "brought back", report.restored, report.conflicts)
+    _say(chat, "brought back", report)
 
 
 async def _trust(chat: Chat, words: str) -> None:
-    review = chat.magent.review_trust(chat.folder)
-    if words != review.digest[:8]:
-        for thing in review.lines():
-            chat.terminal.line(f"  {thing}")
-        chat.terminal.line(f"To trust exactly this, say /trust {review.digest[:8]}", "yellow")
+    if words == "yes" and chat.review is not None:
+        # Exactly what was shown: what changed since is another digest, and is asked again.
+        chat.magent.trust(chat.review)
+        chat.review = None
+        chat.terminal.line("Trusted, until it changes.", "dim")
         return
-    chat.magent.trust(review)
-    chat.terminal.line("Trusted, until it changes.", "dim")
+    chat.review = chat.magent.review_trust(chat.folder)
+    chat.terminal.line(str(chat.review))
+    if not chat.review.empty:
+        chat.terminal.line("To trust exactly this, say /trust yes", "yellow")
 
 
-def _say_paths(chat: Chat, done: str, paths: object, conflicts: object) -> None:
-    for path in paths if isinstance(paths, tuple) else ():
+def _say(chat: Chat, done: str, report: UndoReport) -> None:
+    for path in report.restored:
         chat.terminal.line(f"  {done}: {path}")
-    for path in conflicts if isinstance(conflicts, tuple) else ():
+    for path in report.conflicts:
         chat.terminal.line(f"  left alone, it was changed since: {path}", "yellow")
-    if not paths and not conflicts:
+    if not report.restored and not report.conflicts:
         chat.terminal.line("  Nothing was to be done.", "dim")
 
 

@@ -11,7 +11,7 @@ from magent_lsp.headless.demo_editor import CAPABILITIES, CLIENT, DemoEditor
 from magent_lsp.headless.demo_sample import Sample, sample_project
 from magent_lsp.headless.demo_stage import Stage
 from magent_lsp.headless.interrupts import CANCELLED, interrupts
-from magent_lsp.headless.leave import finish
+from magent_lsp.headless.loop import finish
 from magent_lsp.headless.lsp_client import Connection, ServerError, connect
 from magent_lsp.headless.person import Person
 from magent_lsp.headless.terminal import Terminal
@@ -72,7 +72,7 @@ class _Show:
         """All of it, up to the first thing without which the rest makes no sense."""
         self._introduce()
         await self._a_bug()
-        sample, command = self._sample, (sys.executable, "-m", "magent_lsp", "serve")
+        sample, command = self._sample, (sys.executable, "-P", "-m", "magent_lsp", "serve")
         with sample.log.open("wb") as log:
             async with connect(
                 command, self._editor.handlers(), cwd=sample.folder, environ=sample.environ, log=log

@@ -11,7 +11,7 @@ from magent_lsp.core.events import RunFinished
 from magent_lsp.core.request import Focus, RunRequest, StopReason
 from magent_lsp.headless.editor import DiskEditor
 from magent_lsp.headless.interrupts import CANCELLED, interrupts
-from magent_lsp.headless.leave import finish
+from magent_lsp.headless.loop import finish
 from magent_lsp.headless.render import JsonLines, Text
 from magent_lsp.headless.start import Options, find_session, opened
 from magent_lsp.headless.terminal import Terminal

@@ -1,0 +1,50 @@
+"""`magent-lsp doctor`: the truth about the set-up, without its secrets."""
+
+import json
+from typing import Any
+
+from tests.support.terminal import Program
+
+KEY = "sk-doctor-0123456789abcdefghijklmnop"
+
+
+def lines(report: dict[str, Any]) -> dict[str, dict[str, str]]:
+    return {line["name"]: line for section in report["sections"] for line in section["lines"]}
+
+
+def test_with_a_scripted_model_all_is_well(program: Program) -> None:
+    model = program.script({"text": "hi"})
+    done = program("doctor", "--json", MAGENT_MODEL=model, OPENAI_API_KEY=KEY)
+    report = json.loads(done.out)
+    assert done.code == 0, report
+    assert report["ok"] is True
+    found = lines(report)
+    assert found["keys"]["detail"] == "set: OPENAI_API_KEY"
+    assert found["model"]["detail"].startswith("scripted:")
+    assert {"version", "state", "user config", "project", "trust", "reachable", "rg", "bwrap"} <= set(found)
+    assert KEY not in done.out + done.err
+    assert {line["state"] for line in found.values()} <= {"ok", "warn", "fail"}
+
+
+def test_without_a_model_it_fails_and_says_how_to_mend_it(program: Program) -> None:
+    done = program("doctor")
+    assert done.code == 1
+    assert "✗ model: " in done.out
+    assert "Set `model`" in done.out
+    assert done.err == ""
+
+
+def test_a_server_that_does_not_answer_is_named(program: Program) -> None:
+    environ = {"MAGENT_MODEL": "openai/x", "MAGENT_API_BASE": "http://127.0.0.1:9/v1", "OPENAI_API_KEY": KEY}
+    done = program("doctor", "--json", **environ)
+    found = lines(json.loads(done.out))
+    assert done.code == 1
+    assert found["reachable"]["state"] == "fail"
+    assert "127.0.0.1:9" in found["reachable"]["detail"]
+    assert "apiBase" in found["reachable"]["mend"]
+
+
+def test_a_bad_config_is_reported_with_file_and_line(program: Program) -> None:
+    program.config.write_text("agent: build\nmaxTurns: many\n")
+    done = program("doctor", MAGENT_MODEL=program.script({"text": "hi"}))
+    assert f"{program.config}:2" in done.out

@@ -1,0 +1,104 @@
+"""The command line's contract: what is said where, exit codes, one line for each error, a fast start."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.terminal import Program
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    return Program(tmp_path)
+
+
+def test_the_start_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; import magent_lsp.cli; from magent_lsp.headless.arguments import parser; parser();"
+        "heavy = {'litellm', 'httpx', 'rich', 'prompt_toolkit', 'pydantic', 'yaml', 'pygls', 'asyncio'};"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_run_loads_the_model_client_only_for_a_real_model(program: Program) -> None:
+    script = program.script({"text": "hello"})
+    code = (
+        "import sys; from magent_lsp.cli import dispatch;"
+        f"code = dispatch(['run', 'hi', '--model', {script!r}]);"
+        "print(code, sorted({'litellm', 'rich', 'prompt_toolkit', 'pygls'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=program.folder,
+        env=program.environ,
+    )
+    assert done.stdout.splitlines() == ["hello", "0 []"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["dance"], "invalid choice: 'dance'"),
+        (["run", "hi", "--loud"], "unrecognized arguments: --loud"),
+        (["run", "hi", "--cwd", "nowhere"], "--cwd"),
+        (["run", "hi", "--file", "nowhere.py"], "there is no file"),
+        (["run", "hi", "--file", "here.py:9-3"], "counted from 1"),
+        (["run", "hi", "--file", "here.py:9-9"], "after the last line"),
+        (["run", "hi", "--session", "20200101-000000-abcd"], "`magent-lsp sessions list`"),
+        (["run", "hi", "--agent", "nobody"], "'nobody'"),
+        (["run", ""], "PROMPT is empty"),
+        (["sessions"], "VERB"),
+        (["sessions", "show", "last"], "there is no session"),
+        (["permissions", "explain", "no_such_tool", "x"], "no_such_tool"),
+        (["serve", "--tcp", "somewhere"], "127.0.0.1:7000"),
+        (["serve", "--tcp", "1", "--ws", "2"], "not allowed with"),
+    ],
+)
+def test_a_mistake_on_the_command_line_is_one_line_and_exit_code_2(
+    program: Program, words: list[str], said: str
+) -> None:
+    (program.folder / "here.py").write_text("x = 1\n")
+    done = program(*words)
+    assert done.code == 2, done
+    assert done.out == ""
+    assert said in done.err
+    assert done.err.count("\n") == 1
+    assert done.err.startswith("magent-lsp")
+
+
+def test_vv_shows_where_an_error_came_from(program: Program) -> None:
+    done = program("run", "hi", "--cwd", "nowhere", "-vv")
+    assert done.code == 2
+    assert "Traceback" in done.err
+    assert done.err.splitlines()[-1].startswith("magent-lsp: ")
+
+
+def test_version_and_help(program: Program) -> None:
+    assert program("--version").out.startswith("magent-lsp ")
+    shown = program("--help")
+    assert shown.code == 0
+    for name in ("serve", "run", "chat", "demo", "doctor", "sessions", "permissions"):
+        assert name in shown.out
+    assert "130" in program("run", "--help").out
+
+
+def test_no_sub_command_is_the_server_and_stdout_is_the_protocols_alone(program: Program) -> None:
+    """Also with `--stdio`, which some language clients add."""
+    body = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"processId":null,"capabilities":{}}}'
+    shutdown = '{"jsonrpc":"2.0","id":2,"method":"shutdown"}'
+    leave = '{"jsonrpc":"2.0","method":"exit"}'
+    said = "".join(f"Content-Length: {len(text)}\r\n\r\n{text}" for text in (body, shutdown, leave))
+    for words in ([], ["--stdio"], ["serve"]):
+        done = program(*words, stdin=said)
+        assert done.code == 0, done
+        assert done.out.startswith("Content-Length: ")
+        assert '"executeCommandProvider"' in done.out
