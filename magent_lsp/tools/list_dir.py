@@ -41,7 +41,7 @@ def _list(input: Input, context: ToolContext) -> ToolResult:
     lines: list[tuple[tuple[str, ...], str]] = []
     hidden = left = 0
     todo = deque([(root, 1)])
-    while todo:
+    while todo and not left:
         folder, level = todo.popleft()
         for entry in _scan(folder, root):
             path = Path(entry.path)
@@ -84,7 +84,7 @@ def _line(entry: os.DirEntry[str], name: str, is_folder: bool) -> str:
 def _text(lines: list[str], hidden: int, left: int) -> str:
     notes = [] if lines else ["(empty)"]
     if left:
-        notes.append(f"({left} more entries at these levels; list a folder below, or a smaller depth)")
+        notes.append(f"(at least {left} more; list a folder below, or with a smaller depth)")
     if hidden:
         notes.append(f"(left out: {hidden} ignored by .gitignore)")
     return "\n".join([*lines, *notes])

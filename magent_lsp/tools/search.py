@@ -44,6 +44,7 @@ class Query:
     glob: str | None = None
     limit: int = 100
     """The most matching lines that are wanted of one file."""
+    seconds: float = TIME_LIMIT
 
 
 class Hit(NamedTuple):
@@ -168,7 +169,7 @@ async def _run(
     def take_all(records: Sequence[bytes]) -> bool:
         return all(take(hit) for hit in map(_hit, records) if hit is not None)
 
-    ended = await _records(argv, cwd, env, stdin, b"\n", take_all)
+    ended = await _records(argv, cwd, env, stdin, b"\n", take_all, query.seconds)
     if ended.code == 2 and ended.err:
         raise ToolError(
             f"The pattern {query.pattern!r} cannot be searched for: {ended.err}\n"
@@ -190,12 +191,13 @@ async def _records(
     stdin: bytes,
     end: bytes,
     take: Callable[[Sequence[bytes]], bool],
+    seconds: float = TIME_LIMIT,
 ) -> _RecordsEnded:
     """Run a program and hand on its records, many at a time, in a thread, until `take` returns False."""
     async with process.piped(argv, cwd=cwd, env=env, stdin=stdin) as running:
         errors = asyncio.create_task(process.first(running.err, 4_000))
         try:
-            async with asyncio.timeout(TIME_LIMIT):
+            async with asyncio.timeout(seconds):
                 rest = b""
                 while data := await running.out.read(1 << 16):
                     *records, rest = (rest + data).split(end)
