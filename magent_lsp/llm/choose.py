@@ -103,7 +103,7 @@ async def _at_base(
     return Choice(
         model=found.model,
         small_model=settings.small_model or found.model,
-        api_base=base,
+        api_base=found.api_base,
         api_key=key,
         reason="`apiBase` is set, and its server offers this model",
     )

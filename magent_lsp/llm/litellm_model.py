@@ -22,6 +22,7 @@ from magent_lsp.core.ports import ModelSettings
 from magent_lsp.core.tool import Tool
 from magent_lsp.llm.catalogue import Limits
 from magent_lsp.llm.faults import model_error
+from magent_lsp.llm.providers import find
 from magent_lsp.llm.secrets import known_secrets
 from magent_lsp.llm.shape import Dialect, to_wire, tools_to_wire
 from magent_lsp.llm.stream import Assembly, CallDelta, Delta
@@ -35,6 +36,7 @@ _FINISH: Mapping[str, FinishReason] = {
 }
 _CLAUDE_TOO = ("bedrock", "vertex_ai", "azure_ai", "databricks")
 """Providers that take Anthropic's own marks and blocks, besides it."""
+_CREDENTIALS = frozenset({"api_key", "headers", "extra_headers", "base_url", "client"})
 _MILLION = 1_000_000
 _CHARACTERS_A_TOKEN = 4
 _HELLO = [{"role": "user", "content": "hello"}]
@@ -48,6 +50,7 @@ async def stream(
     """Deltas, then the whole AssistantMessage; raises ModelError. Close it to stop the request."""
     assembly = Assembly(f"msg-{uuid.uuid4().hex[:12]}", tools, settings.model)
     reported: Usage | None = None
+    _check_key(settings)
     request = _request(messages, tools, settings)
     try:
         async with aclosing(_chunks(request, settings)) as chunks:
@@ -83,6 +86,19 @@ async def _chunks(
                 return
             yield chunk, _usage(chunk, response, settings.model)
             deadline = loop.time() + settings.chunk_timeout
+
+
+def _check_key(settings: ModelSettings) -> None:
+    """Say what is missing before a server on the internet is asked in vain."""
+    provider = find(settings.model)
+    if provider is None or settings.api_base or settings.api_key or _CREDENTIALS & settings.extra.keys():
+        return
+    if not any(os.environ.get(name) for name in (*provider.keys, *provider.also)):
+        raise ModelError(
+            f"there is no key for {provider.title}; set {provider.keys[0]} in the environment of the editor, "
+            "or `apiKeyCommand`",
+            kind="auth",
+        )
 
 
 def _request(messages: Sequence[Message], tools: Sequence[Tool], settings: ModelSettings) -> dict[str, Any]:

@@ -12,6 +12,8 @@ class Provider:
     title: str
     keys: tuple[str, ...]
     """Environment variables, any of which holds the key."""
+    also: tuple[str, ...] = ()
+    """Variables that the client takes besides, which do not make `auto` choose this provider."""
     model: str
     small: str | None = None
     """For titles and summaries; None: the same."""
@@ -22,6 +24,7 @@ PROVIDERS = (
         name="anthropic",
         title="Anthropic",
         keys=("ANTHROPIC_API_KEY",),
+        also=("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL"),
         model="anthropic/claude-sonnet-5-5",
         small="anthropic/claude-haiku-5-5",
     ),
@@ -29,6 +32,7 @@ PROVIDERS = (
         name="openai",
         title="OpenAI",
         keys=("OPENAI_API_KEY",),
+        also=("OPENAI_API_BASE", "OPENAI_BASE_URL"),
         model="openai/gpt-6.1-sol",
         small="openai/gpt-6-luna",
     ),

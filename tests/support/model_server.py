@@ -285,7 +285,7 @@ class ModelServer:
             gone = asyncio.ensure_future(reader.read(1))
             try:
                 await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
-                if not answer.done():
+                if not answer.done() or isinstance(answer.exception(), OSError):
                     request._closed.set()
             finally:
                 for task in (answer, gone):
