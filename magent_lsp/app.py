@@ -1,5 +1,6 @@
 """Magent: the one object an edge holds; wires registries, sessions, runs and the model."""
 
+import asyncio
 import contextlib
 import logging
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,6 @@ from typing import Any
 from magent_lsp import __version__
 from magent_lsp.core.agent import Agent
 from magent_lsp.core.config import Settings
-from magent_lsp.core.edits import FileEdit
 from magent_lsp.core.errors import CallerError, UnknownId
 from magent_lsp.core.events import RunFinished, to_json
 from magent_lsp.core.messages import Usage
@@ -19,17 +19,18 @@ from magent_lsp.core.redact import Redactor
 from magent_lsp.core.request import PermissionReply, PermissionRequest, RunRequest
 from magent_lsp.core.session import Session
 from magent_lsp.core.tool import Tool
-from magent_lsp.engine.builtins import Desk, builtin_commands
+from magent_lsp.engine.builtins import builtin_commands
 from magent_lsp.engine.doctor import Report, report
 from magent_lsp.engine.drive import Driver, choose_agent
 from magent_lsp.engine.explain import explain
 from magent_lsp.engine.gate import Gate
+from magent_lsp.engine.history import normalise
 from magent_lsp.engine.run import Host, Run
 from magent_lsp.engine.snapshot import Snapshot, Sources, load_snapshot
 from magent_lsp.engine.undo import Undo, UndoReport
 from magent_lsp.llm.choose import Choice, choose, known_secrets, secret_names
 from magent_lsp.llm.load import Models
-from magent_lsp.permissions.judge import Decision
+from magent_lsp.permissions.decision import Decision
 from magent_lsp.store.blobs import BlobStore
 from magent_lsp.store.commands import Command
 from magent_lsp.store.dirs import Dirs
@@ -83,7 +84,9 @@ class Magent:
     ) -> None:
         self.folders: tuple[Path, ...] = tuple(folders)
         self.dirs = dirs
-        self.sessions = SessionStore(dirs.state)
+        self.sessions = SessionStore(
+            dirs.state, normalise=normalise, redact=lambda text: self._redactor.text(text)
+        )
         self.grants = GrantStore(dirs)
         self.trust_store = TrustStore(dirs)
         self._environ = dict(environ)
@@ -91,11 +94,15 @@ class Magent:
             dirs=dirs, environ=self._environ, client=client_settings or {}, allow=allow, overrides=overrides
         )
         self._snapshots: dict[Path | None, Snapshot] = {}
+        self._last: dict[Path | None, Snapshot] = {}
+        """What was read before the last reload: broken files keep their state from there."""
         self._open: dict[str, Session] = {}
         self._choice: tuple[object, Choice] | None = None
+        self._keys: dict[str, str] = {}
         self._models = Models()
+        self._syncing: set[asyncio.Task[None]] = set()
         self._redactor = Redactor(known_secrets(self._environ))
-        self._undo = Undo(BlobStore(dirs.state))
+        self._undo = Undo(BlobStore(dirs.state), self.sessions)
         self._editor = editor
         self._gate = Gate(editor)
         host = Host(
@@ -103,7 +110,8 @@ class Magent:
             gate=self._gate,
             model=self._models,
             model_settings=self._model_settings,
-            record_edit=self._record_edit,
+            keep_edit=self._undo.keep,
+            record_edit=self._undo.record,
             remember=self._remember,
             environment=self._child_environment,
             redact=lambda text: self._redactor.text(text),
@@ -118,7 +126,7 @@ class Magent:
             sink=sink,
             load=self._load,
             folders=lambda: self.folders,
-            builtins=builtin_commands(self._desk()),
+            builtins=builtin_commands(self),
             settled=self._settled,
         )
 
@@ -161,6 +169,7 @@ class Magent:
             )
         self._snapshots.clear()
         self._choice = None
+        self._keys.clear()
 
     def agents(self) -> Mapping[str, Agent]:
         """All agents of the first folder, hidden ones too."""
@@ -351,13 +360,15 @@ class Magent:
             dirs=self.dirs,
             environ=self._environ,
             choose=lambda: choose(self.settings, self._environ),
-            probe=self._probe,
-            secret_names=secret_names(self._environ),
+            secret_names=sorted(secret_names(self._environ)),
         )
 
     async def close(self) -> None:
         """Cancel all runs and let go of the sessions."""
         await self._driver.runs.close()
+        await self._undo.settle()
+        if self._syncing:
+            await asyncio.wait(self._syncing)
         for session in self._open.values():
             self.sessions.close(session)
         self._open.clear()
@@ -365,7 +376,8 @@ class Magent:
     # -- wiring -------------------------------------------------------------------------------------
 
     def _load(self, folder: Path | None) -> Snapshot:
-        snapshot = load_snapshot(folder, self._sources)
+        snapshot = load_snapshot(folder, self._sources, self._last.get(folder))
+        self._last[folder] = snapshot
         self._snapshots[folder] = snapshot
         return snapshot
 
@@ -390,7 +402,7 @@ class Magent:
             settings = settings.model_copy(update={"model": wished})
         key = (settings.model, settings.api_base, settings.api_key_command)
         if self._choice is None or self._choice[0] != key:
-            self._choice = (key, await choose(settings, self._environ))
+            self._choice = (key, await choose(settings, self._environ, keys=self._keys))
         choice = self._choice[1]
         if choice.api_key:
             self._redactor = Redactor([*known_secrets(self._environ), choice.api_key])
@@ -413,17 +425,13 @@ class Magent:
         hidden = set(secret_names(self._environ)) - passed
         return {name: value for name, value in self._environ.items() if name not in hidden}
 
-    def _record_edit(self, session: Session, run_id: str, edit: FileEdit) -> None:
-        self._undo.record(session, run_id, edit)
-
     def _remember(self, rules: Sequence[Any], reason: str) -> None:
         self.grants.add(rules, reason)
         self._snapshots.clear()
 
     def _settled(self, run: Run) -> None:
-        self.sessions.sync(run.session)
-        if run.parent is not None:
-            self.sessions.close(run.session)
-
-    def _desk(self) -> Desk:
-        return Desk(magent=self)  # type: ignore[arg-type]
+        # An fsync takes as long as the disk likes: the loop does not wait for it.
+        finish = self.sessions.sync if run.parent is None else self.sessions.close
+        task = asyncio.create_task(asyncio.to_thread(finish, run.session), name=f"sync {run.session.id}")
+        self._syncing.add(task)
+        task.add_done_callback(self._syncing.discard)

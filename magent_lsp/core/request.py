@@ -1,8 +1,9 @@
 """What a person asks of a run, and what a run asks of a person."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from magent_lsp.core.document import Span
 from magent_lsp.core.messages import Image
@@ -62,8 +63,8 @@ class RunRequest:
     scope: Scope | None = None
     model: str | None = None
     images: tuple[Image, ...] = ()
-    allowed_tools: frozenset[str] | None = None
-    """A command's `allowed-tools`: restricts, never widens."""
+    restriction: Mapping[str, Any] | None = None
+    """Permission rules of a command's `allowed-tools`; the stricter of them and the usual ones counts."""
     extra: str = ""
     """Further context for the model, such as files given with `@file`; part of the first user turn."""
 

@@ -59,6 +59,14 @@ class Session:
         self.messages.append(message)
         self.journal("message", message)
 
+    def clear(self) -> None:
+        """Forget the conversation; the file keeps it."""
+        self.messages.clear()
+        self.todos = ()
+        self.seen.clear()
+        self.skills.clear()
+        self.journal("compaction", {"id": "", "summary": "", "kept_from": None})
+
     def set_todos(self, todos: tuple[Todo, ...]) -> None:
         """Replace the todo list."""
         self.todos = todos
@@ -85,6 +93,18 @@ class Session:
         """Allow something for the rest of this session."""
         self.grants.append(rule)
         self.journal("grant", rule)
+
+    def use_agent(self, name: str) -> None:
+        """Go on with another agent."""
+        if name != self.agent:
+            self.agent = name
+            self.journal("meta", {"agent": name})
+
+    def use_model(self, model: str | None) -> None:
+        """Go on with another model; None: the configured one."""
+        if model != self.model:
+            self.model = model
+            self.journal("meta", {"model": model or "auto"})
 
     def rename(self, title: str) -> None:
         """Give the session a title."""

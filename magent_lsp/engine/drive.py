@@ -4,36 +4,35 @@ import asyncio
 import os
 import sys
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from magent_lsp.core.agent import Agent
 from magent_lsp.core.errors import CallerError
-from magent_lsp.core.events import Notice, RunStarted
-from magent_lsp.core.messages import UserMessage
+from magent_lsp.core.events import Notice, RunStarted, TextDeltaEvent
+from magent_lsp.core.messages import AssistantMessage, UserMessage
 from magent_lsp.core.ports import EventSink, ModelSettings
 from magent_lsp.core.request import RunRequest, StopReason
 from magent_lsp.core.session import Session
 from magent_lsp.core.tool import Tool, ToolContext, ToolResult
 from magent_lsp.engine.emitter import Emitter
 from magent_lsp.engine.executor import Executor
+from magent_lsp.engine.guards import Budget
 from magent_lsp.engine.loop import Loop
-from magent_lsp.engine.permit import judge_for
+from magent_lsp.engine.permit import Rejected, judge_for
 from magent_lsp.engine.prompt import system_prompt, user_turn
 from magent_lsp.engine.run import Host, Run
 from magent_lsp.engine.runs import Runs
-from magent_lsp.engine.slash import Expanded, expand_prompt
+from magent_lsp.engine.slash import Builtin, Expanded, expand_prompt
 from magent_lsp.engine.snapshot import Snapshot
 from magent_lsp.engine.subagents import Subagents
-from magent_lsp.permissions.judge import Place, offered
+from magent_lsp.permissions.judge import offered
+from magent_lsp.permissions.place import Place
 from magent_lsp.store.dirs import Dirs
 from magent_lsp.store.instructions import load_instructions
 from magent_lsp.store.sessions import SessionStore
 from magent_lsp.store.skills import render_skill
-
-Builtin = Callable[[Run, str], Awaitable[str]]
-"""A slash command of ours: (run, arguments) -> the answer in Markdown, without the model."""
 
 
 class Driver:
@@ -76,8 +75,6 @@ class Driver:
             place=self.place(session),
             parent=parent,
         )
-        if parent is not None:
-            run.loops = parent.root.loops
         return run
 
     async def drive(self, run: Run) -> StopReason:
@@ -85,23 +82,40 @@ class Driver:
         if run.parent is None:
             run.snapshot = await asyncio.to_thread(self._load, run.session.folder)
             run.agent = choose_agent(run.request, run.session, run.snapshot, child=False)
+        run.budget = _budget(run)
         self._announce(run)
-        expanded = await self._expand(run)
-        if expanded.answer is not None:
-            run.text = expanded.answer
-            run.session.append(_user_message(run, run.request.prompt))
-            return "end_turn"
-        settings = await self._settings(run)
-        run.tools = tuple(self.offered(run.agent, run.snapshot, run))
         subagents = Subagents(run, self._spawn, self.runs.run_child)
         executor = Executor(run, self._context(run, subagents))
-        turn = await user_turn(run, run.request, expanded.prompt)
-        run.session.append(_user_message(run, turn))
-        loop = Loop(run, executor, system=await self._system(run), settings=settings, settle=subagents.settle)
         try:
+            expanded = await self._expand(run, executor)
+            if expanded.answer is not None:
+                return self._answered(run, expanded.answer)
+            if expanded.subagent is not None:
+                result = await subagents.delegate(expanded.subagent, expanded.prompt, False)
+                return self._answered(run, result.text)
+            loop = Loop(
+                run,
+                executor,
+                settings=await self._settings(run),
+                system=await self._system(run),
+                settle=subagents.settle,
+            )
+            run.tools = tuple(self.offered(run.agent, run.snapshot, run))
+            turn = await user_turn(run, run.request, expanded.prompt)
+            run.session.append(_user_message(run, turn))
             return await loop.drive()
+        except Rejected:
+            return "rejected"
         finally:
             await subagents.close()
+
+    def _answered(self, run: Run, text: str) -> StopReason:
+        """End with an answer that this session's model did not write."""
+        run.text = text
+        run.session.append(_user_message(run, run.request.prompt))
+        run.session.append(AssistantMessage(id=_message_id(), text=text))
+        run.emit(TextDeltaEvent(text=text))
+        return "end_turn"
 
     def _announce(self, run: Run) -> None:
         scope = run.request.scope
@@ -122,11 +136,11 @@ class Driver:
                 if problem.severity == "error":
                     run.emit(Notice(level="warning", message=f"{problem.path}: {problem.message}"))
 
-    async def _expand(self, run: Run) -> Expanded:
+    async def _expand(self, run: Run, executor: Executor) -> Expanded:
         if run.parent is not None:
             return Expanded(prompt=run.request.prompt)
-        bare = Executor(run, self._context(run, None))
-        return await expand_prompt(run, bare, self._builtins)
+        run.tools = tuple(self.offered(run.agent, run.snapshot, run))
+        return await expand_prompt(run, executor, self._builtins)
 
     async def _settings(self, run: Run) -> ModelSettings:
         run.doing = "loading model client"
@@ -167,14 +181,14 @@ class Driver:
             if tool.name not in hidden and offered(tool.name, policy)
         ]
 
-    def _context(self, run: Run, subagents: Subagents | None) -> ToolContext:
+    def _context(self, run: Run, subagents: Subagents) -> ToolContext:
         return ToolContext(
             folders=run.place.folders,
             session=run.session,
             settings=run.settings,
             editor=self._host.editor,
             judge=lambda subject: judge_for(run, (subject,)).verdict,
-            delegate=subagents.delegate if subagents else None,
+            delegate=subagents.delegate,
             load_skill=lambda name, arguments: _load_skill(run, name, arguments),
             environment=self._host.environment,
             scratch=self._host.scratch,
@@ -208,7 +222,7 @@ def choose_agent(request: RunRequest, session: Session, snapshot: Snapshot, *, c
         names = sorted(a.name for a in snapshot.agents.values() if not a.hidden)
         raise CallerError(f"agent: there is no agent {name!r}. Available: {', '.join(names)}.")
     if request.agent:
-        session.agent = agent.name
+        session.use_agent(agent.name)
     return agent
 
 
@@ -227,16 +241,26 @@ def describe(tool: Tool, snapshot: Snapshot) -> Tool:
     return replace(tool, description="\n".join([tool.description, *entries]))
 
 
+def _budget(run: Run) -> Budget:
+    settings = run.settings
+    turns = min(run.agent.max_turns or settings.max_turns, settings.max_turns)
+    if run.parent is not None:
+        return run.parent.budget.child(turns)
+    return Budget(max_turns=turns, max_cost_usd=settings.max_cost_usd, max_minutes=settings.max_minutes)
+
+
 def title_from(prompt: str) -> str:
     """A session's title until a better one is made: the prompt's first line, at most 60 characters."""
     line = next((line.strip() for line in prompt.split("\n") if line.strip()), "New session")
     return line if len(line) <= 60 else line[:59] + "…"
 
 
+def _message_id() -> str:
+    return f"msg-{uuid.uuid4().hex[:12]}"
+
+
 def _user_message(run: Run, text: str) -> UserMessage:
-    return UserMessage(
-        id=f"msg-{uuid.uuid4().hex[:12]}", text=run.host.redact(text), images=run.request.images
-    )
+    return UserMessage(id=_message_id(), text=run.host.redact(text), images=run.request.images)
 
 
 def _load_skill(run: Run, name: str, arguments: str) -> ToolResult:

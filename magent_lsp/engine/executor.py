@@ -81,6 +81,14 @@ class Executor:
             result = ToolResult(text=f"The tool failed unexpectedly: {error!r}", failed=True)
         return self._finish(call, prepared, result, "failed" if result.failed else "completed")
 
+    async def use(self, tool: str, arguments: str) -> ToolResult:
+        """Use a tool for a person's command: judged and asked as any call, but no part of the history.
+
+        Raises Refused, Rejected, Declined and ToolError.
+        """
+        call = ToolCall(id=f"command-{uuid.uuid4().hex[:10]}", name=tool, arguments=arguments)
+        return await self._carry_out(self._prepare(call))
+
     def refuse(self, call: ToolCall, why: str, status: ToolStatus = "failed") -> ToolMessage:
         """Give a call a result without running it."""
         self._started(call, None)
@@ -148,11 +156,13 @@ class Executor:
         assert proposal.edit is not None
         run = self._run
         self._updated(prepared, "in_progress")
+        await run.host.keep_edit(proposal.edit)
         outcome = await run.host.editor.apply(proposal.edit, prepared.title)
         if outcome.outcome == "stale":
             fresh = await self._again(prepared, proposal)
             if fresh is not None and fresh.edit is not None:
                 proposal = fresh
+                await run.host.keep_edit(fresh.edit)
                 outcome = await run.host.editor.apply(fresh.edit, prepared.title)
         edit = proposal.edit
         assert edit is not None

@@ -10,7 +10,9 @@ from magent_lsp.core.errors import CallerError
 from magent_lsp.core.tool import Subject
 from magent_lsp.engine.executor import faults
 from magent_lsp.engine.snapshot import Snapshot
-from magent_lsp.permissions.judge import Decision, Place, judge
+from magent_lsp.permissions.decision import Decision
+from magent_lsp.permissions.judge import judge
+from magent_lsp.permissions.place import Place
 
 
 def explain(
@@ -37,8 +39,8 @@ def arguments_of(tool: str, words: list[str], snapshot: Snapshot) -> dict[str, A
     """
     found = next((each for each in snapshot.tools if each.name == tool), None)
     if found is None:
-        names = ", ".join(each.name for each in snapshot.tools)
-        raise CallerError(f"tool: there is no tool {tool!r}. Available: {names}.")
+        known = ", ".join(each.name for each in snapshot.tools)
+        raise CallerError(f"tool: there is no tool {tool!r}. Available: {known}.")
     required = [name for name, field in found.input.model_fields.items() if field.is_required()]
     names = required or list(found.input.model_fields)[:1]
     if tool in ("edit_file", "write_file"):

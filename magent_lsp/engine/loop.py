@@ -1,7 +1,6 @@
 """The loop: request, stream, execute, repeat."""
 
 import asyncio
-import time
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -18,7 +17,6 @@ from magent_lsp.core.messages import (
 from magent_lsp.core.ports import ModelSettings
 from magent_lsp.core.request import StopReason
 from magent_lsp.engine.executor import Executor
-from magent_lsp.engine.guards import Budget
 from magent_lsp.engine.history import normalise
 from magent_lsp.engine.permit import Rejected
 from magent_lsp.engine.run import Run
@@ -53,21 +51,17 @@ class Loop:
         self._cut = 0
         """Replies in a row that hit the length limit."""
         self._nudged = False
-        self._budget = Budget(
-            max_turns=min(run.agent.max_turns or run.settings.max_turns, run.settings.max_turns),
-            max_cost_usd=run.settings.max_cost_usd,
-            max_minutes=run.settings.max_minutes,
-            clock=time.monotonic,
-        )
 
     async def drive(self) -> StopReason:
         """Run to the end; raises ModelError, and CancelledError when cancelled."""
         while True:
             self._take_in()
-            if (limit := self._budget.exceeded(self._run.usage)) is not None:
+            budget = self._run.budget
+            if (limit := budget.exceeded()) is not None:
+                self._run.emit(Notice(level="warning", message=budget.why()))
                 return limit
             reply = await self._request()
-            self._budget.count_turn()
+            budget.count_turn(reply.usage)
             if reply.tool_calls:
                 stop = await self._act(reply)
             else:
@@ -98,7 +92,7 @@ class Loop:
         return reply
 
     def _messages(self) -> Sequence[Message]:
-        history = normalise(self._run.session.messages)
+        history: Sequence[Message] = normalise(self._run.session.messages)
         if (most := self._run.settings.max_history) is not None:
             history = _last_turns(history, most)
         return [SystemMessage(text=self._system), *history]
@@ -160,7 +154,7 @@ class Loop:
     def _watch(self, calls: Sequence[ToolCall], results: Sequence[ToolMessage]) -> StopReason | None:
         """Notice a model that goes round in circles."""
         for call, result in zip(calls, results, strict=True):
-            match self._run.root.loops.observe(call.name, call.arguments, result.text):
+            match self._run.loops.observe(call.name, call.arguments, result.text):
                 case "nudge":
                     self._tell(
                         f"You have repeated the same steps ({call.name}) with the same results. "

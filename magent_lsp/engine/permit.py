@@ -7,7 +7,8 @@ from magent_lsp.core.errors import MagentError
 from magent_lsp.core.request import PermissionOption, PermissionReply, PermissionRequest
 from magent_lsp.core.tool import Proposal, Subject
 from magent_lsp.engine.run import Run
-from magent_lsp.permissions.judge import Decision, judge
+from magent_lsp.permissions.decision import Decision
+from magent_lsp.permissions.judge import judge
 
 
 class Refused(MagentError):
@@ -62,12 +63,13 @@ async def _ask(run: Run, request: PermissionRequest, subjects: Sequence[Subject]
     before, doing = run.state, run.doing
     run.state, run.doing = "waiting", "waiting for you"
     try:
-        return await run.host.gate.ask(
-            request,
-            run.emit,
-            still_needed=lambda: judge_for(run, subjects).verdict != "allow",
-            minutes=run.settings.permission_timeout_minutes,
-        )
+        with run.budget.waiting():
+            return await run.host.gate.ask(
+                request,
+                run.emit,
+                still_needed=lambda: judge_for(run, subjects).verdict != "allow",
+                minutes=run.settings.permission_timeout_minutes,
+            )
     finally:
         run.state, run.doing = before, doing
 

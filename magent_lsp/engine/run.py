@@ -18,9 +18,9 @@ from magent_lsp.core.session import Session
 from magent_lsp.core.tool import Tool
 from magent_lsp.engine.emitter import Emitter
 from magent_lsp.engine.gate import Gate
-from magent_lsp.engine.guards import LoopGuard
+from magent_lsp.engine.guards import Budget, LoopGuard
 from magent_lsp.engine.snapshot import Snapshot
-from magent_lsp.permissions.judge import Place
+from magent_lsp.permissions.place import Place
 from magent_lsp.permissions.rules import Policy
 
 RunState = Literal["queued", "preparing", "thinking", "working", "waiting", "finished"]
@@ -36,8 +36,10 @@ class Host:
     model: Model
     model_settings: Callable[[Settings, str | None], Awaitable[ModelSettings]]
     """Settings and a wished-for model -> how to ask; raises ModelError if nothing is configured."""
+    keep_edit: Callable[[FileEdit], Awaitable[None]]
+    """Stores what a file holds before an edit is made of it."""
     record_edit: Callable[[Session, str, FileEdit], None]
-    """Keeps the pre-image of an edit (session, run id) so that the run can be undone."""
+    """Remembers an edit that was made (session, run id), so that the run can be undone."""
     remember: Callable[[tuple[object, ...], str], None]
     """Stores permission rules for good, with the reason."""
     environment: Callable[[], dict[str, str]]
@@ -78,7 +80,8 @@ class Run:
     text: str = ""
     """The last assistant message."""
     loops: LoopGuard = field(default_factory=LoopGuard)
-    """Shared over the whole tree of agents."""
+    budget: Budget = field(default_factory=Budget)
+    """Set when the run begins; a subagent's money and time are its parent's too."""
     children: int = 0
     """Subagents started by the whole tree; counted at the root."""
     finished: "asyncio.Future[RunFinished] | None" = None
@@ -105,7 +108,7 @@ class Run:
         return self.snapshot.policy(
             self.agent,
             grants=tuple(self.root.session.grants),
-            restrict=self.request.allowed_tools,
+            restriction=self.request.restriction,
             scope=self.root.request.scope,
             parent=self.parent.policy if self.parent else None,
             scratch=self.host.scratch,

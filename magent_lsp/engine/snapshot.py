@@ -14,7 +14,7 @@ from magent_lsp.permissions.defaults import default_layer
 from magent_lsp.permissions.rules import Layer, Policy, Rule, Source, parse_permission
 from magent_lsp.store.agents import load_agents
 from magent_lsp.store.commands import Command, load_commands
-from magent_lsp.store.config import load_settings
+from magent_lsp.store.config import Loaded, load_settings
 from magent_lsp.store.dirs import Dirs
 from magent_lsp.store.grants import GrantStore
 from magent_lsp.store.problems import Problem
@@ -50,6 +50,8 @@ class Snapshot:
     """What was allowed for good."""
     trusted: bool
     problems: tuple[Problem, ...]
+    loaded: Loaded
+    """The settings as they were read; a file that no longer parses keeps its state from here."""
     extra_tools: tuple[Tool, ...] = ()
     """Tools that come from elsewhere, such as MCP servers."""
 
@@ -63,15 +65,18 @@ class Snapshot:
         agent: Agent,
         *,
         grants: tuple[Rule, ...] = (),
-        restrict: frozenset[str] | None = None,
+        restriction: Mapping[str, Any] | None = None,
         scope: Scope | None = None,
         parent: Policy | None = None,
         scratch: Path | None = None,
     ) -> Policy:
-        """The layers of rules for one agent; `restrict` is a command's list of allowed tools."""
+        """The layers of rules for one agent; `restriction` is a command's list of allowed tools."""
         rules, _ = parse_permission(dict(agent.permission), Source(name=f"agent {agent.name}"))
         closed = tuple(self._closed(agent.tools, agent.denied_tools, f"tools of agent {agent.name}"))
-        narrowed = tuple(self._closed(restrict, frozenset(), "allowed-tools of the command"))
+        if restriction is not None:
+            # What limits a child limits here too: the stricter verdict counts, and an allow opens nothing.
+            limits, _ = parse_permission(dict(restriction), Source(name="allowed-tools of the command"))
+            parent = Policy(layers=(Layer(name="agent", rules=limits),), parent=parent)
         own = (
             (
                 Rule(
@@ -87,7 +92,7 @@ class Snapshot:
         return Policy(
             layers=(
                 default_layer(),
-                Layer(name="agent", rules=(*rules, *closed, *narrowed), trusted=agent.trusted),
+                Layer(name="agent", rules=(*rules, *closed), trusted=agent.trusted),
                 *self.layers,
                 Layer(name="grant", rules=(*self.grants.rules, *grants, *own)),
             ),
@@ -105,7 +110,7 @@ class Snapshot:
                 yield Rule(tool=tool.name, pattern="*", verdict="deny", source=Source(name=name))
 
 
-def load_snapshot(folder: Path | None, sources: Sources) -> Snapshot:
+def load_snapshot(folder: Path | None, sources: Sources, previous: Snapshot | None = None) -> Snapshot:
     """Read everything that is configured for a folder; bad files become problems, never errors."""
     trust = TrustStore(sources.dirs)
     trusted = folder is None or trust.is_trusted(folder)
@@ -117,6 +122,7 @@ def load_snapshot(folder: Path | None, sources: Sources) -> Snapshot:
         environ=sources.environ,
         allow=sources.allow,
         overrides=sources.overrides or {},
+        previous=previous.loaded if previous else None,
     )
     agents = load_agents(folder, sources.dirs, trusted)
     commands = load_commands(folder, sources.dirs, trusted)
@@ -131,5 +137,6 @@ def load_snapshot(folder: Path | None, sources: Sources) -> Snapshot:
         skills=skills.skills,
         grants=grants,
         trusted=trusted,
+        loaded=loaded,
         problems=(*loaded.problems, *agents.problems, *commands.problems, *skills.problems),
     )

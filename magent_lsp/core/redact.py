@@ -1,0 +1,42 @@
+"""Known secrets, taken out of everything that leaves the process or is kept."""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+MIN_LENGTH: Final = 8
+"""Shorter values would take away ordinary words."""
+
+MASK: Final = "[redacted]"
+
+
+class Redactor:
+    """Replaces every known secret value in a text; made once, safe to share."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        """Take the values; those that are too short are left out."""
+        values = {form for secret in secrets for form in _forms(secret) if len(form) >= MIN_LENGTH}
+        self._pattern = _one_of(values) if values else None
+        self.count = len(values)
+        """How many spellings are known."""
+
+    def text(self, text: str) -> str:
+        """The text with every secret replaced; of two that overlap at one place the longer one."""
+        return self._pattern.sub(MASK, text) if self._pattern is not None else text
+
+    def __repr__(self) -> str:
+        return f"Redactor({self.count} values)"
+
+
+def _forms(secret: str) -> tuple[str, ...]:
+    """A secret as it may be printed: as it is, without blanks around it, and as JSON writes it."""
+    stripped = secret.strip()
+    escaped = stripped.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return secret, stripped, escaped
+
+
+def _one_of(values: Iterable[str]) -> re.Pattern[str]:
+    """One pattern for all values, the longest first, so that a prefix never leaves a tail behind."""
+    return re.compile(
+        "|".join(re.escape(each) for each in sorted(values, key=lambda each: (-len(each), each)))
+    )

@@ -1,0 +1,169 @@
+"""Slash commands that need no model: `/help`, `/undo`, `/cost` and their like."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from magent_lsp.core.errors import UserError
+from magent_lsp.core.messages import ToolMessage, Usage, UserMessage
+from magent_lsp.core.session import Session
+from magent_lsp.engine.report import Report
+from magent_lsp.engine.run import Run
+from magent_lsp.engine.slash import Builtin
+from magent_lsp.engine.undo import UndoReport
+from magent_lsp.store.grants import GrantStore
+from magent_lsp.store.sessions import SessionStore
+
+SUMMARIES: Mapping[str, str] = {
+    "help": "what there is",
+    "agents": "agents; `/agents NAME` changes this session's",
+    "model": "this session's model; `/model NAME` changes it",
+    "sessions": "past sessions of this folder",
+    "todos": "the agent's list",
+    "cost": "what this session used",
+    "context": "what fills the model's window",
+    "undo": "takes back the edits of this session's last run",
+    "redo": "brings back what `/undo` took",
+    "export": "the session as `markdown`, `json` or `text`",
+    "permissions": "rules that were granted",
+    "doctor": "what is configured and what is missing",
+    "clear": "forgets the conversation, keeps the session",
+    "done": "leaves plan mode",
+}
+
+
+class Desk(Protocol):
+    """What these commands need of the app."""
+
+    sessions: SessionStore
+    grants: GrantStore
+
+    async def undo(self, run_id: str) -> UndoReport: ...
+    async def redo(self, run_id: str) -> UndoReport: ...
+    async def doctor(self) -> Report: ...
+
+
+def builtin_commands(desk: Desk) -> Mapping[str, Builtin]:
+    """The commands by name."""
+    book = _Book(desk)
+    return {name: getattr(book, name) for name in SUMMARIES}
+
+
+class _Book:
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def help(self, run: Run, arguments: str) -> str:
+        own = {name: command.description for name, command in run.snapshot.commands.items()}
+        lines = [f"- `/{name}`: {text}" for name, text in sorted({**own, **SUMMARIES}.items())]
+        return "\n".join(["Commands:", "", *lines])
+
+    async def agents(self, run: Run, arguments: str) -> str:
+        agents = {agent.name: agent for agent in run.snapshot.agents.values() if not agent.hidden}
+        if arguments:
+            chosen = agents.get(arguments)
+            if chosen is None or chosen.mode == "subagent":
+                raise UserError(f"There is no agent {arguments!r} for a session.")
+            run.session.use_agent(chosen.name)
+            return f"This session now works with `{chosen.name}`: {chosen.description}"
+        lines = [
+            f"- `{agent.name}` ({agent.mode}){' ←' if agent.name == run.session.agent else ''}: "
+            f"{agent.description}"
+            for agent in agents.values()
+        ]
+        return "\n".join(["Agents:", "", *lines])
+
+    async def model(self, run: Run, arguments: str) -> str:
+        if arguments:
+            run.session.use_model(None if arguments == "auto" else arguments)
+        return f"Model of this session: `{run.session.model or run.settings.model}`."
+
+    async def sessions(self, run: Run, arguments: str) -> str:
+        found = self._desk.sessions.list(run.session.folder)[:20]
+        lines = [f"- `{info.id}` {info.title}" for info in found]
+        return "\n".join(["Sessions of this folder:", "", *lines]) if lines else "There are no past sessions."
+
+    async def todos(self, run: Run, arguments: str) -> str:
+        marks = {"completed": "x", "in_progress": "~", "pending": " "}
+        lines = [f"- [{marks[todo.status]}] {todo.content}" for todo in run.session.todos]
+        return "\n".join(lines) or "The list is empty."
+
+    async def cost(self, run: Run, arguments: str) -> str:
+        return _usage(run.session.usage)
+
+    async def context(self, run: Run, arguments: str) -> str:
+        return _window(run, run.session)
+
+    async def undo(self, run: Run, arguments: str) -> str:
+        report = await self._desk.undo(arguments or self._last_run(run.session))
+        return _report("Taken back", report, run)
+
+    async def redo(self, run: Run, arguments: str) -> str:
+        report = await self._desk.redo(arguments or self._last_run(run.session))
+        return _report("Brought back", report, run)
+
+    async def export(self, run: Run, arguments: str) -> str:
+        return self._desk.sessions.export(run.session.id, arguments or "markdown")
+
+    async def permissions(self, run: Run, arguments: str) -> str:
+        lines = [
+            f"- `{rule.tool}`: `{rule.pattern}` → {rule.verdict}, in this session"
+            for rule in run.session.grants
+        ]
+        lines += [
+            f"- `{rule.tool}`: `{rule.pattern}` → {rule.verdict}, always"
+            for rule in self._desk.grants.load().rules
+        ]
+        return "\n".join(["Granted:", "", *lines]) if lines else "Nothing was granted beyond the rules."
+
+    async def doctor(self, run: Run, arguments: str) -> str:
+        return (await self._desk.doctor()).markdown()
+
+    async def clear(self, run: Run, arguments: str) -> str:
+        run.session.clear()
+        return "The conversation is forgotten; the session's file still holds it."
+
+    async def done(self, run: Run, arguments: str) -> str:
+        run.session.use_agent(run.settings.agent)
+        return f"This session works with `{run.session.agent}` again."
+
+    def _last_run(self, session: Session) -> str:
+        edits = self._desk.sessions.edits(session.id)
+        if not edits:
+            raise UserError("This session has edited nothing.")
+        return edits[-1].run_id
+
+
+def _usage(usage: Usage) -> str:
+    cost = "unknown" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
+    about = " (estimated)" if usage.estimated else ""
+    return (
+        f"Tokens in: {usage.input_tokens:,} (from cache: {usage.cached_tokens:,}), "
+        f"out: {usage.output_tokens:,}{about}. Cost: {cost}."
+    )
+
+
+def _window(run: Run, session: Session) -> str:
+    sizes = {
+        "prompts": sum(len(m.text) for m in session.messages if isinstance(m, UserMessage)),
+        "tool output": sum(len(m.text) for m in session.messages if isinstance(m, ToolMessage)),
+        "tools": sum(len(str(tool.parameters)) + len(tool.description) for tool in run.tools),
+        "system prompt": len(run.agent.prompt),
+    }
+    sizes["answers"] = sum(
+        len(m.text) + sum(len(call.arguments) for call in m.tool_calls)
+        for m in session.messages
+        if not isinstance(m, UserMessage | ToolMessage) and hasattr(m, "tool_calls")
+    )
+    lines = [f"- {name}: about {size // 4:,} tokens" for name, size in sizes.items()]
+    return "\n".join([f"About {sum(sizes.values()) // 4:,} tokens:", "", *lines])
+
+
+def _report(what: str, report: UndoReport, run: Run) -> str:
+    def names(paths: tuple[Path, ...]) -> str:
+        return ", ".join(f"`{run.name_path(path)}`" for path in paths)
+
+    lines = [f"{what}: {names(report.restored)}." if report.restored else "Nothing was changed."]
+    if report.conflicts:
+        lines.append(f"Left alone, since they changed in the same places: {names(report.conflicts)}.")
+    return " ".join(lines)

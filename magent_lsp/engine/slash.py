@@ -1,0 +1,102 @@
+"""Prompts that begin with `/name`: commands from files, and those that are code of ours."""
+
+import difflib
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+
+from magent_lsp.core.errors import UserError
+from magent_lsp.engine.executor import Executor
+from magent_lsp.engine.permit import Refused
+from magent_lsp.engine.run import Run
+from magent_lsp.store.commands import Command, FileRef, Shell, expand
+
+Builtin = Callable[[Run, str], Awaitable[str]]
+"""A slash command of ours: (run, arguments) -> the answer in Markdown, without the model."""
+
+_SLASH = re.compile(r"/([A-Za-z0-9][\w:.-]*)(?:\s+(.*))?\Z", re.DOTALL)
+"""`/usr/bin` and the like are no commands: a name is followed by a blank or by nothing."""
+
+MODES = ("plan", "implement")
+"""Commands after which the session stays with their agent."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expanded:
+    """What a prompt came to."""
+
+    prompt: str
+    answer: str | None = None
+    """Set if no model is needed."""
+    subagent: str | None = None
+    """Set if the prompt is to be run by a subagent, apart from the conversation."""
+
+
+async def expand_prompt(run: Run, executor: Executor, builtins: Mapping[str, Builtin]) -> Expanded:
+    """Expand a slash command; the run takes over the command's agent, model and allowed tools.
+
+    UserError if there is no such command, or if a command or file in it may not be used.
+    """
+    match = _SLASH.match(run.request.prompt.strip())
+    if match is None:
+        return Expanded(prompt=run.request.prompt)
+    name, arguments = match[1], (match[2] or "").strip()
+    if name in builtins:
+        return Expanded(prompt=run.request.prompt, answer=await builtins[name](run, arguments))
+    command = run.snapshot.commands.get(name)
+    if command is None:
+        known = [*run.snapshot.commands, *builtins]
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f" Did you mean /{near[0]}?" if near else " /help lists them."
+        raise UserError(f"There is no command /{name}.{hint}")
+    prompt = await _fill(command, arguments, executor)
+    subagent = command.agent or "general" if command.subtask else None
+    if subagent is None:
+        _take_over(run, command)
+    return Expanded(prompt=prompt, subagent=subagent)
+
+
+async def _fill(command: Command, arguments: str, executor: Executor) -> str:
+    texts: list[str] = []
+    for part in expand(command, arguments).parts:
+        match part:
+            case Shell():
+                texts.append(await _output(command, executor, part))
+            case FileRef():
+                texts.append(await _file(executor, part))
+            case _:
+                texts.append(part.text)
+    return "".join(texts)
+
+
+async def _output(command: Command, executor: Executor, part: Shell) -> str:
+    try:
+        result = await executor.use("bash", json.dumps({"command": part.command}))
+    except Refused as error:
+        raise UserError(f"/{command.name} stops at !`{part.command}`: {error}") from error
+    return result.text
+
+
+async def _file(executor: Executor, part: FileRef) -> str:
+    try:
+        result = await executor.use("read_file", json.dumps({"path": part.path}))
+    except Refused as error:
+        raise UserError(f"@{part.path} may not be read: {error}") from error
+    if result.failed:
+        return part.text
+    return f'<file path="{part.path}">\n{result.text}\n</file>'
+
+
+def _take_over(run: Run, command: Command) -> None:
+    request = run.request
+    run.request = replace(
+        request, model=command.model or request.model, restriction=command.restriction or request.restriction
+    )
+    if command.agent and request.agent is None:
+        agent = run.snapshot.agents.get(command.agent)
+        if agent is None:
+            raise UserError(f"/{command.name} wants the agent {command.agent!r}, which does not exist.")
+        run.agent = agent
+        if command.builtin and command.name in MODES:
+            run.session.use_agent(agent.name)
