@@ -108,6 +108,8 @@ def _parse(url: str) -> "httpx.URL":
         raise ToolError(f"{url!r} is neither http nor https.")
     if parsed.userinfo or not parsed.host:
         raise ToolError(f"{url!r} must name a host, and no user or password.")
+    if not 0 < (parsed.port or 80) < 65_536:
+        raise ToolError(f"{url!r} has no valid port.")
     return parsed.copy_with(fragment=None)
 
 
@@ -133,17 +135,19 @@ async def _request(
     port = url.port or (443 if url.scheme == "https" else 80)
     addresses = await resolve_host(url.host, port, allowed)
     timeout = httpx.Timeout(limits.seconds, connect=limits.connect_seconds)
-    # No proxy and no environment: the address that was judged is the one that is reached.
-    async with httpx.AsyncClient(verify=certificates, trust_env=False, timeout=timeout) as client:
+    # A bare transport: no proxy, no cookies, no redirects of its own, so that the address that was judged
+    # is the one that is reached.
+    async with httpx.AsyncHTTPTransport(verify=certificates, trust_env=False) as transport:
         for number, address in enumerate(addresses, 1):
-            request = client.build_request(
+            request = httpx.Request(
                 "GET",
                 url.copy_with(host=str(address)),
                 headers={**_HEADERS, "Host": url.netloc.decode("ascii")},
-                extensions={"sni_hostname": url.raw_host.decode("ascii")},
+                extensions={"sni_hostname": url.raw_host.decode("ascii"), "timeout": timeout.as_dict()},
             )
             try:
-                response = await client.send(request, stream=True, follow_redirects=False)
+                response = await transport.handle_async_request(request)
+                response.request = request
                 try:
                     return await _answer(url, response, limits)
                 finally:

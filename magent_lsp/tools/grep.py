@@ -67,7 +67,7 @@ async def search(input: Input, context: ToolContext, find: FindRg) -> ToolResult
         name = relative(document.path, sieve.place)
         if document.text:
             ended = await search_text(
-                query, document.text, cwd=sieve.place, rg=rg, env=env, take=sieve.take_from(name)
+                query, document.text, cwd=context.folder, rg=rg, env=env, take=sieve.take_from(name)
             )
             timed_out = timed_out or ended.timed_out
     notes = []

@@ -216,7 +216,7 @@ def _hit(record: bytes) -> Hit | None:
     match = _RECORD.fullmatch(record)
     if match is None:
         return None  # `--` between groups, a note about a binary file
-    text = match["text"].removesuffix(b"\r").decode("utf-8", "replace")
+    text = match["text"].rstrip(b"\r").decode("utf-8", "replace")
     return Hit(_name(match["path"]), int(match["line"]), text, match["mark"] == b":")
 
 

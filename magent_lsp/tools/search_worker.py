@@ -63,11 +63,11 @@ def search(
     shown = matches = 0
     after = -1
     for index in range(count):
-        line = lines[index].removesuffix("\r")
+        line = lines[index].rstrip("\r")
         if matches < limit and pattern.search(line):
             matches += 1
             for before in range(max(index - context, shown), index):
-                yield before + 1, b"-", lines[before].removesuffix("\r")
+                yield before + 1, b"-", lines[before].rstrip("\r")
             yield index + 1, b":", line
             shown, after = index + 1, index + context
         elif index <= after:
