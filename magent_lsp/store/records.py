@@ -189,6 +189,8 @@ class EditRecord(_Record):
     before: str | None = None
     """Digest of the text before; None: there was no file."""
     after: str | None = None
+    real_path: str | None = None
+    """Where the path really led when the edit was judged."""
 
 
 class UsageRecord(_Record):

@@ -135,10 +135,8 @@ class SessionStore:
         """Give a session another title; SessionLocked if it is in use elsewhere."""
         if entry := self._open.get(session_id):
             entry.session.rename(title)
-            return
-        session = self.open(session_id)
-        session.rename(title)
-        self.close(session)
+        else:
+            self.add(session_id, "title", title)
 
     def delete(self, session_id: str) -> None:
         """Remove a session for good; SessionLocked if it is in use elsewhere."""
@@ -169,6 +167,14 @@ class SessionStore:
         """The session in which a run changed files; None if there is none."""
         needle = b'"runId":' + json.dumps(run_id).encode()
         return next((path.stem for path in self._files(None) if listing.holds(path, needle)), None)
+
+    def add(self, session_id: str, kind: RecordKind, value: Any) -> None:
+        """Write one record to a session that may not be open; SessionLocked if it is in use elsewhere."""
+        entry = self._open.get(session_id)
+        session = entry.session if entry else self.open(session_id)
+        session.journal(kind, value)
+        if entry is None:
+            self.close(session)
 
     def sync(self, session: Session) -> None:
         """Bring a session to the disk; for the end of a turn, in a thread."""
