@@ -1,0 +1,391 @@
+"""The atoms of a command line: each simple command, each file it names, and what it would run in turn."""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from magent_lsp.core.tool import Subject, Verdict
+from magent_lsp.permissions.case import Case, say
+from magent_lsp.permissions.decision import Atom
+from magent_lsp.permissions.escapes import Escape, escape_of, has_escapes
+from magent_lsp.permissions.files import FILE_COMMANDS, NO_FILES, READ_ALL, FileUse, uses
+from magent_lsp.permissions.git import destroys
+from magent_lsp.permissions.grants import command_grant
+from magent_lsp.permissions.layers import Ruling, TextItem
+from magent_lsp.permissions.line import MAX_ATOMS, Command, Folders, Line, move_targets
+from magent_lsp.permissions.readonly import only_reads
+from magent_lsp.permissions.removal import critical_removal
+from magent_lsp.permissions.rules import Rule
+from magent_lsp.permissions.shell import analyse
+from magent_lsp.permissions.tables import set_of
+from magent_lsp.permissions.words import Word, word
+from magent_lsp.permissions.wrappers import Inner, look_through
+
+TOOL: Final = "bash"
+NO_ATOMS: Final = set_of("pwd : true false test [ cd pushd popd chdir")
+"""Builtins that do nothing by themselves; their paths and substitutions are judged."""
+MOVES: Final = frozenset({"cd", "pushd", "chdir"})
+HARMLESS_TARGETS: Final = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
+MAX_FILES: Final = 300
+"""Files that are looked at one by one, links and all; of the rest only a deny by name is found."""
+MAX_INNER: Final = 12
+"""Shells within shells."""
+FILE_TESTS: Final = set_of("""
+    -a -b -c -d -e -f -g -h -k -p -r -s -u -w -x -G -L -N -O -S -nt -ot -ef
+""")
+
+
+def command_atoms(case: Case, text: str) -> list[Atom]:
+    """Everything that a command line would do, each with its verdict."""
+    reader = _Reader(case, text)
+    reader.run()
+    return list(dict.fromkeys(reader.atoms))
+
+
+class _Reader:
+    """Turns one command line into atoms."""
+
+    def __init__(self, case: Case, text: str) -> None:
+        self.case = case
+        self.whole = text
+        self.atoms: list[Atom] = []
+        self.files = 0
+        self.hidden_too = "dotglob" in text
+        self.todo: deque[tuple[str, Folders, int]] = deque([(text, frozenset({str(case.place.cwd)}), 0)])
+
+    def run(self) -> None:
+        """Read the line, and the lines that its shells and `eval` would read."""
+        parsed = 0
+        while self.todo:
+            text, folders, level = self.todo.popleft()
+            parsed += 1
+            if level > MAX_INNER or parsed > MAX_ATOMS // 4:
+                self.unknown("The command runs shells within shells.")
+                return
+            self.line(analyse(text, folders), level)
+        if not self.atoms and not self.whole.partition("#")[0].strip():
+            self.atoms.append(self.ruled(Subject(tool=TOOL, kind="command", value=""), TextItem(text="")))
+
+    def line(self, line: Line, level: int) -> None:
+        """One parsed command line."""
+        if line.problems:
+            for problem in line.problems:
+                self.unknown(problem)
+            self.suspects(line)
+        for name in line.assigned:
+            self.raised(f"{name}=…", f"The line sets or drops the variable `{name[:60]}`.")
+        for target in line.targets:
+            self.file(FileUse(word=target.word, write=target.write, read=target.read), target.folders)
+        for command in line.commands:
+            self.command(command, level)
+
+    def add(
+        self, verdict: Verdict, value: str, reason: str, rule: Rule | None = None, *, protected: bool = False
+    ) -> None:
+        """Note an atom of the command itself."""
+        subject = Subject(tool=TOOL, kind="command", value=value)
+        self.atoms.append(
+            Atom(subject=subject, verdict=verdict, reason=reason, rule=rule, protected=protected)
+        )
+
+    def raised(self, value: str, reason: str) -> None:
+        """Note a reason to ask that no broad rule takes away."""
+        self.add("ask", value, reason)
+
+    def unknown(self, problem: str) -> None:
+        """What cannot be analysed asks, except in the sandbox, where the rules alone decide."""
+        ruling = self.case.ruling(TOOL, TextItem(text="\0", literal=False))
+        verdict = ruling.verdict
+        if self.scoped():
+            verdict = "deny"
+        elif verdict == "allow" and not self.case.policy.sandboxed:
+            verdict = "ask"
+        self.add(verdict, self.whole[:200], problem, ruling.rule)
+
+    def scoped(self) -> bool:
+        """Whether only the read-only table is open."""
+        return any(policy.scope is not None for policy in self.case.policy.chain())
+
+    def ruled(self, subject: Subject, item: TextItem) -> Atom:
+        """The rules' own verdict on a command."""
+        ruling = self.case.ruling(TOOL, item)
+        return Atom(subject=subject, verdict=ruling.verdict, reason=say(subject, ruling), rule=ruling.rule)
+
+    # Commands.
+
+    def command(self, command: Command, level: int) -> None:
+        """A simple command of the line."""
+        words = command.words
+        name = base_name(words[0].text)
+        if words[0].text in NO_ATOMS:
+            self.builtin(words[0].text, command)
+            return
+        subject = Subject(tool=TOOL, kind="command", value=command.text)
+        item = self.item(command, name)
+        atom = self.ruled(subject, item)
+        for reason, token, protected in self.reasons(command, name, item):
+            opened = self.case.opened(TOOL, item) if protected else names_token(atom.rule, token)
+            if atom.verdict != "deny" and not opened:
+                atom = replace(atom, verdict="ask", reason=reason, protected=atom.protected or protected)
+        if self.scoped() and not item.read_only:
+            atom = replace(atom, verdict="deny", reason="A scoped run may only use commands that read.")
+        if atom.verdict == "ask" and not atom.protected:
+            atom = replace(
+                atom,
+                grants=command_grant(command, exact=not item.literal or bool(self.escape(command, name))),
+            )
+        self.atoms.append(atom)
+        self.around(command, name, level)
+
+    def around(self, command: Command, name: str, level: int) -> None:
+        """What a command touches or runs beyond itself."""
+        for use in uses(name, command):
+            self.file(use, command.folders)
+        self.mentioned(command, name)
+        inner = look_through(name, command.words)
+        if inner is not None:
+            self.inner(inner, command, level)
+        if name in READ_ALL and self.case.narrow("read_file"):
+            self.raised(command.text, "The files that it reads are only known when it runs.")
+
+    def item(self, command: Command, name: str) -> TextItem:
+        """A command as patterns see it."""
+        words = command.words
+        texts = [each.text for each in words]
+        loose = has_escapes(name) and any(each.loose_start for each in words[1:])
+        known = all(each.exact for each in words) and words[0].literal and not loose
+        plain = bool(texts[0]) and not any(sign.isspace() for sign in texts[0])
+        spellings = (" ".join([name, *texts[1:]]),) if name != texts[0] else ()
+        return TextItem(
+            text=command.text,
+            spellings=spellings,
+            literal=known and plain,
+            read_only=known and plain and only_reads(texts, piped=command.piped),
+            fold=self.case.place.case_insensitive,
+        )
+
+    def escape(self, command: Command, name: str) -> Escape | None:
+        """The first dangerous flag."""
+        return escape_of(name, [each.text for each in command.words], piped=command.piped)
+
+    def reasons(self, command: Command, name: str, item: TextItem) -> Iterator[tuple[str, str, bool]]:
+        """Why a broad rule does not allow it: a sentence, the flag to name, whether it is always asked."""
+        texts = [each.text for each in command.words]
+        escape = self.escape(command, name)
+        if escape is not None and not (escape.code and self.case.policy.sandboxed):
+            yield (
+                f"`{escape.token[:60]}` of `{name}` can write, delete or run something.",
+                escape.token,
+                False,
+            )
+        if name == "git":
+            loss = destroys(texts)
+            if loss:
+                yield f"`{command.text[:200]}` is always asked: {loss}.", "", True
+            if any(folder is None or not self.at_home(folder) for folder in command.folders):
+                yield "git may run what the configuration of another folder says.", "", False
+        removal = critical_removal(name, command, self.case.map)
+        if removal:
+            yield removal, "", True
+
+    def at_home(self, folder: str) -> bool:
+        """Whether a folder is where the run works: its repository was chosen by the person."""
+        wanted = self.case.map.locate(folder).forms
+        places = {str(self.case.place.cwd), *map(str, self.case.place.folders)}
+        return bool(wanted) and wanted[0].path in places
+
+    def builtin(self, name: str, command: Command) -> None:
+        """A builtin that is no atom: its paths are judged."""
+        if name in MOVES:
+            for target in list(move_targets(list(command.words[1:]))) or [word("~")]:
+                if target.text in ("-",) and target.literal:
+                    continue
+                self.file(FileUse(word=target, write=False, read=True), command.folders)
+        elif name in ("test", "["):
+            self.test(command)
+        if any(
+            "`" in each.text or "$(" in each.text
+            for each in command.words[1:]
+            if each.exact and "[" in each.text
+        ):
+            self.unknown("A test may run a command that a text holds.")
+
+    def test(self, command: Command) -> None:
+        """`test -f FILE`, `test A -nt B`."""
+        words = command.words
+        for index, each in enumerate(words):
+            if each.text not in FILE_TESTS:
+                continue
+            near = [words[index + 1]] if index + 1 < len(words) else []
+            if each.text in ("-nt", "-ot", "-ef") and index > 1:
+                near.append(words[index - 1])
+            for file in near:
+                self.file(FileUse(word=file, write=False, read=True), command.folders)
+
+    # Commands within commands.
+
+    def inner(self, inner: Inner, outer: Command, level: int) -> None:
+        """What a wrapper runs: of its rules only a deny counts."""
+        if inner.problem:
+            self.unknown(inner.problem)
+        for text in inner.texts:
+            self.todo.append((text, outer.folders, level + 1))
+        if level >= MAX_INNER:
+            self.unknown("The command runs commands within commands.")
+            return
+        for words in inner.commands:
+            self.wrapped(
+                Command(words=words, folders=outer.folders, piped=outer.piped or inner.more), level + 1
+            )
+
+    def wrapped(self, command: Command, level: int) -> None:
+        """A command that another one would run."""
+        name = base_name(command.words[0].text)
+        item = self.item(command, name)
+        subject = Subject(tool=TOOL, kind="command", value=command.text)
+        atom = self.ruled(subject, item)
+        if atom.verdict == "deny" and atom.rule is not None:
+            self.atoms.append(atom)
+        if not command.words[0].literal:
+            self.unknown(
+                f"The name of a command, `{command.words[0].text[:40]}`, is only known when it runs."
+            )
+        for reason, _, protected in self.reasons(command, name, item):
+            if not (protected and self.case.opened(TOOL, item)):
+                self.add("ask", command.text, reason, protected=protected)
+        self.around(command, name, level)
+
+    def suspects(self, line: Line) -> None:
+        """Where the grammar failed, a deny of what looks like a command still counts."""
+        rules = self.case.narrow(TOOL)
+        if not rules:
+            return
+        for texts in line.suspects:
+            words = tuple(map(word, texts))
+            for _ in range(4):
+                if not words:
+                    break
+                name = base_name(words[0].text)
+                item = self.item(Command(words=words, folders=frozenset()), name)
+                ruling = self.deny_of(item, rules)
+                if ruling is not None:
+                    text = " ".join(each.text for each in words)
+                    self.add(
+                        "deny", text, say(Subject(tool=TOOL, kind="command", value=text), ruling), ruling.rule
+                    )
+                    return
+                inner = look_through(name, words)
+                words = inner.commands[0] if inner is not None and inner.commands else ()
+
+    def deny_of(self, item: TextItem, rules: list[Rule]) -> Ruling | None:
+        """The deny of a command, if one of these rules may give it."""
+        from magent_lsp.permissions.layers import rule_matches
+
+        if not any(rule.verdict == "deny" and rule_matches(rule, item) for rule in rules):
+            return None
+        ruling = self.case.ruling(TOOL, item)
+        return ruling if ruling.verdict == "deny" else None
+
+    # Files.
+
+    def file(self, use: FileUse, folders: Folders) -> None:
+        """A file that the line reads or writes."""
+        text = use.word.text
+        if use.word.literal and (text in HARMLESS_TARGETS or text == "-"):
+            return
+        if not text:
+            return
+        self.files += 1
+        tools = [*(["read_file"] if use.read else []), *(["edit_file", "write_file"] if use.write else [])]
+        for folder in sorted(folders, key=str):
+            for tool in tools:
+                self.touch(tool, use, folder)
+        if not use.word.exact:
+            self.raised(text, f"`{text[:60]}` is only known when it runs.")
+        elif None in folders and not text.startswith(("/", "~")):
+            self.raised(text, f"In which folder `{text[:60]}` lies is only known when it runs.")
+        elif text.startswith("~") and text[1:2] not in ("", "/"):
+            self.raised(text, f"`{text[:60]}` lies in another person's home.")
+        if use.write and self.scoped():
+            self.add("deny", text, "A scoped run may only use commands that read.")
+
+    def touch(self, tool: str, use: FileUse, folder: str | None) -> None:
+        """One tool's verdict on a file, and on what a wildcard or a whole folder covers."""
+        where = folder if folder is not None else str(self.case.place.cwd)
+        if self.files > MAX_FILES:
+            if self.files == MAX_FILES + 1:
+                self.unknown(f"The command names more than {MAX_FILES} files.")
+            self.denied_by_name(use.word.text, where, tool)
+            return
+        if where == "~" or where.startswith("~/"):
+            where = str(self.case.place.home) + where[1:]
+        self.atoms.append(self.case.file(tool, use.word.text, where))
+        if use.word.wild or use.deep or not use.word.exact:
+            glob = use.word.glob or use.word.text
+            rule = self.case.covered(tool, glob, where, deep=use.deep, dots=self.hidden_too or use.deep)
+            if rule is not None:
+                self.add(
+                    "ask", use.word.text, f"`{use.word.text[:60]}` may cover what {rule} speaks of.", rule
+                )
+
+    def mentioned(self, command: Command, name: str) -> None:
+        """Files of a deny that are named to a command of which we do not know what it does with them."""
+        if name in NO_FILES or not self.case.narrow("read_file"):
+            return
+        known = name in FILE_COMMANDS and FILE_COMMANDS[name].role == "read"
+        for each in command.words[1:]:
+            for text in pieces(each, known):
+                for folder in command.folders:
+                    self.denied_by_name(text, folder or str(self.case.place.cwd), "read_file", command.text)
+
+    def denied_by_name(self, text: str, folder: str, tool: str, shown: str = "") -> None:
+        """Ask, or deny, for a file that a particular rule denies by its name."""
+        if not text or "\0" in text or len(text) > 4_096:
+            return
+        expanded = self.case.map.expand(text, folder)
+        form = self.case.map.form(normal(expanded), real=False, folder=False)
+        rules = [rule for rule in self.case.narrow(tool) if rule.verdict == "deny"]
+        from magent_lsp.permissions.layers import rule_matches
+
+        if not any(rule_matches(rule, form.item) for rule in rules):
+            return
+        ruling = self.case.ruling(tool, form.item)
+        if ruling.verdict == "deny":
+            reason = say(Subject(tool=tool, kind="path", value=text), ruling)
+            self.add("ask" if shown else "deny", shown or text, reason, ruling.rule)
+
+
+def pieces(each: Word, known: bool) -> Iterator[str]:
+    """The parts of an argument that may be a path."""
+    text = each.text
+    if not known:
+        yield text
+    for sign in "=@:":
+        if sign in text:
+            yield text.partition(sign)[2].lstrip("@")
+            yield text.rpartition(sign)[2]
+    if text.startswith("-") and len(text) > 2:
+        yield text[2:]
+    if any(blank in text for blank in " ,"):
+        yield from text.replace(",", " ").split()[:20]
+
+
+def names_token(rule: Rule | None, token: str) -> bool:
+    """Whether an allowing rule itself names a dangerous flag, in the part before its first `*`."""
+    if rule is None or not token or rule.verdict != "allow":
+        return False
+    head = rule.pattern.partition("*")[0]
+    return head.startswith(f"{token} ") or f" {token} " in f"{head} "
+
+
+def base_name(text: str) -> str:
+    """The last part of a program's path."""
+    return text.rstrip("/").rpartition("/")[2] or text
+
+
+def normal(path: str) -> str:
+    """A path tidied by its text alone."""
+    import os.path
+
+    return os.path.normpath(path)

@@ -1,0 +1,131 @@
+"""The entry: what a call may do, and why."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from magent_lsp.core.tool import Subject
+from magent_lsp.permissions.case import Case, say
+from magent_lsp.permissions.commands import command_atoms
+from magent_lsp.permissions.decision import Atom, Decision, worst
+from magent_lsp.permissions.grants import name_grant, url_grant
+from magent_lsp.permissions.layers import TextItem, covers, entries, in_order
+from magent_lsp.permissions.place import Place
+from magent_lsp.permissions.rules import Layer, Policy, Rule, stricter
+from magent_lsp.permissions.urls import judge_url
+
+MAX_SHOWN = 4_000
+"""A longer subject cannot be shown whole, so nothing lasting is offered for it."""
+
+
+def judge(subjects: Sequence[Subject], policy: Policy, place: Place) -> Decision:
+    """The verdict on a call that touches these things; the worst of them decides. Never raises."""
+    decision = _judge(subjects, policy, place)
+    grants = tuple(dict.fromkeys(rule for atom in decision.atoms for rule in atom.grants))
+    if decision.verdict != "ask" or decision.protected or not grants:
+        return decision
+    if any(len(subject.value) > MAX_SHOWN for subject in subjects):
+        return decision
+    if _judge(subjects, with_grants(policy, grants), place).verdict != "allow":
+        return decision
+    return replace(decision, grants=grants, always=True)
+
+
+def _judge(subjects: Sequence[Subject], policy: Policy, place: Place) -> Decision:
+    case = Case(policy, place)
+    atoms = tuple(atom for subject in subjects for atom in _atoms(case, subject))
+    if not atoms:
+        return Decision(verdict="allow", reason="The call touches nothing.", rule=None, atoms=())
+    first = worst(atoms)
+    return Decision(
+        verdict=first.verdict,
+        reason=first.reason,
+        rule=first.rule,
+        atoms=atoms,
+        protected=any(atom.protected for atom in atoms),
+    )
+
+
+def _atoms(case: Case, subject: Subject) -> list[Atom]:
+    if subject.kind == "command":
+        if not offered(subject.tool, case.policy):
+            return [_closed(subject)]
+        return command_atoms(case, subject.value) or [
+            Atom(
+                subject=subject,
+                verdict="allow",
+                reason=f"`{subject.value[:200]}` does nothing that a rule speaks of.",
+            )
+        ]
+    if subject.kind == "path":
+        return [case.file(subject.tool, subject.value)]
+    return [_url(case, subject) if subject.kind == "url" else _named(case, subject)]
+
+
+def _closed(subject: Subject) -> Atom:
+    return Atom(subject=subject, verdict="deny", reason=f"`{subject.tool}` is denied whatever the input.")
+
+
+def _url(case: Case, subject: Subject) -> Atom:
+    address = judge_url(subject.value)
+    ruling = case.ruling(subject.tool, TextItem(text=address.text, url=True))
+    verdict = stricter(ruling.verdict, address.least)
+    if verdict != ruling.verdict:
+        return Atom(
+            subject=subject,
+            verdict=verdict,
+            reason=f"`{subject.value[:200]}`: {address.reason}.",
+            rule=ruling.rule,
+        )
+    grants = url_grant(address.text) if verdict == "ask" and address.least == "allow" else ()
+    return Atom(
+        subject=subject, verdict=verdict, reason=say(subject, ruling), rule=ruling.rule, grants=grants
+    )
+
+
+def _named(case: Case, subject: Subject) -> Atom:
+    item = TextItem(text=subject.value)
+    ruling = case.ruling(subject.tool, item)
+    atom = Atom(subject=subject, verdict=ruling.verdict, reason=say(subject, ruling), rule=ruling.rule)
+    if subject.tool == "editor_eval" and atom.verdict != "deny":
+        if any(policy.scope is not None for policy in case.policy.chain()):
+            return replace(atom, verdict="deny", reason="A scoped run may not run code in the editor.")
+        if not case.opened(subject.tool, item):
+            return replace(atom, verdict="ask", reason="Code in the editor is always asked.", protected=True)
+    if atom.verdict == "ask":
+        atom = replace(atom, grants=name_grant(subject.tool, subject.value))
+    return atom
+
+
+def with_grants(policy: Policy, rules: Sequence[Rule]) -> Policy:
+    """The policy with further grants, for it and its parents."""
+    layer = Layer(name="grant", rules=tuple(rules))
+    chain = [replace(each, layers=(*each.layers, layer)) for each in policy.chain()]
+    result = chain[-1]
+    for each in reversed(chain[:-1]):
+        result = replace(each, parent=result)
+    return result
+
+
+def offered(tool: str, policy: Policy) -> bool:
+    """Whether a tool is shown to the model: False if it is denied for every input."""
+    return all(_open(tool, each) for each in policy.chain())
+
+
+def _open(tool: str, policy: Policy) -> bool:
+    layers = in_order(policy.layers)
+    if any(_closes(layer, tool) for layer in layers):
+        return False
+    return any(rule.verdict != "deny" for layer in layers for group in entries(layer, tool) for rule in group)
+
+
+def _closes(layer: Layer, tool: str) -> bool:
+    """Whether a layer denies every input: something matches all, and no other verdict survives."""
+    for group in entries(layer, tool):
+        open_rules = [rule for rule in group if rule.verdict != "deny"]
+        denies = [rule for rule in group if rule.verdict == "deny"]
+        for rule in open_rules:
+            if not any(covers(deny, rule) and covers(rule, deny) is not False for deny in denies):
+                return False
+        if any(rule.pattern in ("*", "**", "**/*", "**/**") for rule in denies):
+            return layer.name != "default"
+    return False

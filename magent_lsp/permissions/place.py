@@ -1,0 +1,163 @@
+"""Where a run works, and what a path means there: by its text and by where its links lead."""
+
+import os.path
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from magent_lsp.permissions.layers import PathItem
+
+MAX_PATH: Final = 32_768
+"""No file system opens a longer path."""
+
+
+def _same(path: Path) -> Path:
+    return path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """The surroundings of a run."""
+
+    folders: tuple[Path, ...]
+    """The workspace folders, as they were opened; each may be a link."""
+    cwd: Path
+    """Where relative paths start and commands run."""
+    home: Path
+    resolve: Callable[[Path], Path] = _same
+    """The real path, all links followed; may raise OSError."""
+    own: tuple[Path, ...] = ()
+    """Our own config, state and trust files and folders."""
+    case_insensitive: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """One reading of a path: as it is written, or where its links lead."""
+
+    path: str
+    item: PathItem
+    outside: bool
+    real: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Located:
+    """All readings of a path."""
+
+    forms: tuple[Form, ...] = ()
+    problem: str = ""
+    """Why it cannot be located, as a sentence."""
+    impossible: bool = False
+    """Whether no file can have this path."""
+
+
+class Map:
+    """Locates paths in a place; remembers what it resolved, so make one for each judgement."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self._resolved: dict[str, str | None] = {}
+        self._home = names_of(str(place.home))
+        self._roots: list[tuple[tuple[str, ...], ...]] | None = None
+
+    @property
+    def roots(self) -> list[tuple[tuple[str, ...], ...]]:
+        """Each workspace folder as it was opened and as it really is."""
+        if self._roots is None:
+            self._roots = []
+            for folder in self.place.folders:
+                opened = os.path.normpath(str(folder))
+                real = self.real(str(folder))
+                both = dict.fromkeys(names_of(each) for each in (opened, real) if each is not None)
+                self._roots.append(tuple(both))
+        return self._roots
+
+    def real(self, path: str) -> str | None:
+        """The real path; None if it cannot be found out."""
+        if path not in self._resolved:
+            try:
+                self._resolved[path] = str(self.place.resolve(Path(path)))
+            except (OSError, ValueError, RuntimeError):
+                self._resolved[path] = None
+        return self._resolved[path]
+
+    def expand(self, text: str, folder: str) -> str:
+        """A path made absolute, not yet tidied."""
+        home = str(self.place.home)
+        for prefix in ("~", "$HOME", "${HOME}"):
+            if text == prefix or text.startswith(f"{prefix}/"):
+                return home + text[len(prefix) :]
+        for prefix in ("$PWD", "${PWD}"):
+            if text == prefix or text.startswith(f"{prefix}/"):
+                text = "." + text[len(prefix) :]
+        if folder == "~" or folder.startswith("~/"):
+            folder = home + folder[1:]
+        return os.path.join(folder, text)  # noqa: PTH118  Path would drop `.` and a final `/`
+
+    def locate(self, text: str, folder: str | None = None) -> Located:
+        """Every reading of a path that starts in a folder, by default in the place's own."""
+        if not text or "\0" in text or len(text) > MAX_PATH:
+            why = (
+                "is empty"
+                if not text
+                else "holds a NUL"
+                if "\0" in text
+                else "is longer than any file system allows"
+            )
+            return Located(problem=f"The path {why}.", impossible=True)
+        written = self.expand(text, folder or str(self.place.cwd))
+        tidy = os.path.normpath(written)
+        is_folder = text.endswith(("/", "/.", "/..")) or text in (".", "..", "~")
+        candidates = [(tidy, False), (self.real(tidy), True)]
+        if ".." in written:
+            candidates.append((self.real(written), True))
+        if any(path is None for path, _ in candidates):
+            return Located(
+                forms=(self.form(tidy, real=False, folder=is_folder),),
+                problem=f"Where `{text[:200]}` leads cannot be found out.",
+            )
+        unique = {path: real for path, real in reversed(candidates) if path is not None}
+        return Located(
+            forms=tuple(
+                self.form(path, real=real, folder=is_folder) for path, real in reversed(unique.items())
+            )
+        )
+
+    def form(self, path: str, *, real: bool, folder: bool) -> Form:
+        """One reading of a path as the rules see it."""
+        names = names_of(path)
+        relative, absolute = self.below(names)
+        item = PathItem(
+            absolute=absolute,
+            relative=relative,
+            home=self._home,
+            folder=folder,
+            fold=self.place.case_insensitive,
+        )
+        return Form(path=path, item=item, outside=not relative, real=real)
+
+    def below(
+        self, names: tuple[str, ...]
+    ) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, ...], ...]]:
+        """The path relative to each workspace folder that holds it, and all its absolute spellings."""
+        relative: dict[tuple[str, ...], None] = {}
+        absolute: dict[tuple[str, ...], None] = {names: None}
+        for spellings in self.roots:
+            for root in spellings:
+                if names[: len(root)] == root:
+                    rest = names[len(root) :]
+                    relative[rest] = None
+                    absolute.update((other + rest, None) for other in spellings)
+        return tuple(relative), tuple(absolute)
+
+
+def names_of(path: str) -> tuple[str, ...]:
+    """The names of an absolute path."""
+    return tuple(part for part in path.replace(os.sep, "/").split("/") if part not in ("", "."))
+
+
+def is_below(names: Sequence[str], root: Sequence[str]) -> bool:
+    """Whether a path is a folder or lies in it."""
+    return tuple(names[: len(root)]) == tuple(root)

@@ -1,0 +1,67 @@
+"""The table of commands that only read: what the built-in defaults allow without asking."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from magent_lsp.permissions.escapes import escape_of
+from magent_lsp.permissions.git import git_reads
+from magent_lsp.permissions.tables import set_of, words_of
+
+ANY: Final = None
+"""Any option but the dangerous ones."""
+
+PROGRAMS: Final[Mapping[str, frozenset[str] | None]] = {
+    **dict.fromkeys(
+        words_of("""
+    ls cat head tail wc nl tac rev cut tr paste comm cmp diff grep egrep fgrep rg sort file stat du df
+    echo pwd which whoami id uname date basename dirname realpath readlink seq true false test [ : cd
+    md5sum sha1sum sha256sum sha512sum cksum b2sum strings od hexdump find fd sed tree jq printf type
+    base64 fold expand column join nproc arch tty groups uptime expr
+"""),
+        ANY,
+    ),
+    "uniq": set_of("-c -d -D -i -u -z --count --repeated --unique --ignore-case"),
+    "hostname": frozenset({"-f", "-s", "-i", "-I", "--fqdn", "--short"}),
+}
+"""Programs with the options they may have."""
+
+NO_OPERANDS: Final = frozenset({"hostname", "tty", "uptime"})
+"""Programs whose operand would change something."""
+ONE_OPERAND: Final = frozenset({"uniq"})
+"""Programs whose second operand is written."""
+
+VERSIONS: Final = set_of("""
+    python python3 pip pip3 uv node npm npx yarn pnpm bun deno go cargo rustc rustup gcc g++ clang make
+    cmake ninja java javac mvn gradle ruby gem bundle php composer perl lua dotnet docker kubectl git
+    emacs nvim vim tsc eslint ruff mypy pytest black
+""")
+"""Programs that may be asked for their version."""
+
+
+def only_reads(words: Sequence[str], *, piped: bool = False) -> bool:
+    """Whether a command, given as decoded words, is in the table and has no dangerous flag."""
+    if not words:
+        return False
+    name = words[0]
+    if name in VERSIONS and tuple(words[1:]) in (("--version",), ("-V",), ("version",)) and name != "docker":
+        return True
+    if escape_of(name, words, piped=piped):
+        return False
+    if name == "git":
+        return git_reads(words)
+    if name == "command":
+        return len(words) > 2 and words[1] in ("-v", "-V")
+    if name not in PROGRAMS:
+        return False
+    return _fits(name, words[1:])
+
+
+def _fits(name: str, arguments: Sequence[str]) -> bool:
+    allowed = PROGRAMS[name]
+    options = [each for each in arguments if each.startswith("-") and len(each) > 1]
+    operands = [each for each in arguments if not each.startswith("-")]
+    if allowed is not ANY and not set(options) <= allowed:
+        return False
+    if name == "date" and any(not each.startswith("+") for each in operands) and not options:
+        return False
+    return not (name in NO_OPERANDS and operands) and not (name in ONE_OPERAND and len(operands) > 1)

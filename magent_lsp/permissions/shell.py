@@ -1,0 +1,55 @@
+"""A command line as the shell would read it.
+
+Parsed with tree-sitter-bash under a whitelist of node types. Whatever is not understood is a problem, which
+the judge turns into a question; where the grammar fails, denies are still looked for word by word.
+"""
+
+import re
+from typing import Final
+
+from magent_lsp.permissions.line import MAX_CHARS, Folders, Line
+from magent_lsp.permissions.scan import scan
+from magent_lsp.permissions.walk import Walk
+
+_STRANGE: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|(?![ \t\n])\s")
+"""Control characters and exotic blanks: the parser and the shell divide words at different ones."""
+_OPERATORS: Final = re.compile(r"[<>|&!(){}\[\]]{24}|<{5}|(?:[<>|&!(){}\[\]]\s*){60}")
+"""Runs of operators on which error recovery takes quadratic time; no real command has them."""
+
+
+def analyse(text: str, folders: Folders) -> Line:
+    """Read a command line; never raises, and takes bounded time."""
+    line = Line()
+    if len(text) > MAX_CHARS:
+        line.problem(f"The command is longer than {MAX_CHARS} characters.")
+    elif strange := _STRANGE.search(text):
+        line.problem(
+            f"The command holds the character {strange[0]!r}, which shells and people read differently."
+        )
+    elif _OPERATORS.search(text):
+        line.problem("The command holds a run of operators that no shell accepts.")
+    else:
+        _parse(text, folders, line)
+        if "\\\n" in text:
+            _parse(text.replace("\\\n", ""), folders, line)
+    if line.problems:
+        line.suspects = scan(text)
+    return line
+
+
+def _parse(text: str, folders: Folders, line: Line) -> None:
+    import tree_sitter  # heavy, and of no use until the first command
+    import tree_sitter_bash
+
+    source = text.encode("utf-8", "surrogatepass")
+    parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+    try:
+        tree = parser.parse(
+            lambda offset, point: source[offset:], progress_callback=lambda offset, failed: failed
+        )
+    except ValueError:  # stopped by the callback: error recovery on long texts takes quadratic time
+        line.problem("The command is not valid shell.")
+        return
+    if tree.root_node.has_error:
+        line.problem("The command is not valid shell.")
+    Walk(source, folders, line).run(tree.root_node)

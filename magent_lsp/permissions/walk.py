@@ -1,0 +1,332 @@
+"""The walk over the parser's tree, in the order in which the shell would run it: iterative and bounded."""
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from magent_lsp.permissions.line import (
+    MAX_ATOMS,
+    MAX_LEVELS,
+    MAX_NODES,
+    Command,
+    Folders,
+    Line,
+    Target,
+    after_move,
+)
+from magent_lsp.permissions.tables import set_of
+from magent_lsp.permissions.words import decode
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+KNOWN: Final = set_of("""
+    program list pipeline command command_name word string string_content raw_string ansi_c_string
+    translated_string concatenation simple_expansion expansion command_substitution process_substitution
+    redirected_statement file_redirect heredoc_redirect heredoc_start heredoc_body heredoc_content
+    heredoc_end herestring_redirect subshell compound_statement negated_command test_command
+    if_statement elif_clause else_clause while_statement for_statement c_style_for_statement do_group
+    case_statement case_item comment number variable_assignment variable_assignments variable_name
+    special_variable_name declaration_command unset_command file_descriptor test_operator
+    binary_expression unary_expression ternary_expression postfix_expression parenthesized_expression
+    arithmetic_expansion subscript array regex extglob_pattern brace_expression function_definition
+""")
+SCOPES: Final = frozenset({"subshell", "command_substitution", "process_substitution", "pipeline"})
+LEVELS: Final = SCOPES - {"pipeline"} | {
+    "compound_statement",
+    "if_statement",
+    "while_statement",
+    "for_statement",
+    "c_style_for_statement",
+    "case_statement",
+    "function_definition",
+    "expansion",
+    "arithmetic_expansion",
+    "parenthesized_expression",
+    "test_command",
+}
+BLOCKS: Final = frozenset(
+    {"program", "compound_statement", "subshell", "do_group", "if_statement", "elif_clause", "else_clause"}
+    | {"case_item", "command_substitution", "process_substitution", "while_statement"}
+)
+BRANCHES: Final = frozenset({"if_statement", "case_statement"})
+REPEATED: Final = frozenset(
+    {"while_statement", "for_statement", "c_style_for_statement", "function_definition"}
+)
+
+HARMLESS_NAMES: Final = re.compile(
+    r"LANG|LANGUAGE|LC_[A-Z]+|TZ|NO_COLOR|FORCE_COLOR|CLICOLOR(_FORCE)?|CI|TERM|COLUMNS|LINES|DEBIAN_FRONTEND"
+    r"|PYTHONUNBUFFERED|PYTHONDONTWRITEBYTECODE|RUST_BACKTRACE|GIT_TERMINAL_PROMPT|SOURCE_DATE_EPOCH"
+)
+"""Variables that change how a command speaks, not what it does or loads."""
+_MOVES: Final = re.compile(r"(?<![\w-])(?:cd|pushd|popd|chdir)(?![\w-])")
+_DELIMITER: Final = re.compile(r"\\?[\w.-]+|'[^'\"\\\n]+'|\"[^'\"\\\n$`]+\"")
+_FILE_TESTS: Final = set_of("""
+    -a -b -c -d -e -f -g -h -k -p -r -s -u -w -x -G -L -N -O -S -nt -ot -ef
+""")
+_HIDDEN_CODE: Final = re.compile(r"\[.*(\$\(|`)", re.DOTALL)
+
+
+class Walk:
+    """One walk over a tree, in the order in which the shell would run it."""
+
+    def __init__(self, source: bytes, folders: Folders, line: Line) -> None:
+        self.source = source
+        self.line = line
+        self.folders: Folders = folders
+        self.before: Folders = frozenset()
+        """Folders that hold if a `cd` of the current statement failed."""
+        self.saved: list[Folders] = []
+        self.levels = 0
+        self.extra: dict[int, list[Node]] = {}
+        """Arguments written behind a redirect, by the command they belong to."""
+        self.fed: set[int] = set()
+        """Commands whose input comes from a pipe, a file or a here document."""
+
+    def run(self, root: "Node") -> None:
+        """Visit every node once."""
+        todo: list[tuple[Node, bool]] = [(root, True)]
+        count = 0
+        while todo:
+            node, entering = todo.pop()
+            if not entering:
+                self.leave(node)
+                continue
+            count += 1
+            if count > MAX_NODES or len(self.line.commands) > MAX_ATOMS:
+                self.line.problem(f"The command has more than {MAX_ATOMS} parts.")
+                return
+            self.enter(node)
+            todo.append((node, False))
+            todo.extend((child, True) for child in reversed(node.children))
+
+    def enter(self, node: "Node") -> None:
+        """Take note of a node before its children."""
+        kind = node.type
+        if not node.is_named:
+            self.operator(node)
+            return
+        if kind not in KNOWN or node.is_missing:
+            self.line.problem(
+                "The command is not valid shell."
+                if kind == "ERROR"
+                else f"The shell's {kind!r} is not understood."
+            )
+        if kind in LEVELS:
+            self.levels += 1
+            if self.levels > MAX_LEVELS:
+                self.line.problem(f"The command is nested more than {MAX_LEVELS} levels deep.")
+        if kind in SCOPES or kind in BRANCHES:
+            self.saved.append(self.folders)
+        if kind in REPEATED and _MOVES.search(self.text(node)):
+            self.folders |= {None}
+        visit = getattr(self, f"see_{kind}", None)
+        if visit is not None:
+            visit(node)
+
+    def leave(self, node: "Node") -> None:
+        """Take note of a node after its children."""
+        kind = node.type
+        if kind in LEVELS and node.is_named:
+            self.levels -= 1
+        if kind in SCOPES and node.is_named:
+            self.folders = self.saved.pop()
+        elif kind in BRANCHES and node.is_named:
+            self.folders |= self.saved.pop()
+        if kind == "command":
+            self.move(node)
+        if node.is_named and node.parent is not None and node.parent.type in BLOCKS:
+            self.folders |= self.before
+            self.before = frozenset()
+
+    def operator(self, node: "Node") -> None:
+        """An operator between commands."""
+        if node.type == "||":
+            self.folders |= self.before
+        elif node.type in ("|", "|&") and self.saved:
+            self.folders = self.saved[-1]
+        elif node.type in ("elif", "else", "then") and self.saved:
+            self.folders |= self.saved[-1]
+
+    def text(self, node: "Node") -> str:
+        """The source of a node."""
+        return self.source[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
+
+    # What each kind of node tells.
+
+    def see_redirected_statement(self, node: "Node") -> None:
+        """Arguments may stand behind a redirect: `rm >x y` is `rm y >x`."""
+        body = node.child_by_field_name("body")
+        redirects = node.children_by_field_name("redirect")
+        extra = [word for redirect in redirects for word in self.behind(redirect)]
+        if extra and body is not None and body.type == "command":
+            self.extra[body.id] = extra
+        elif extra:
+            self.add_command(extra, piped=True)
+        if body is not None and any(self.feeds(redirect) for redirect in redirects):
+            self.fed.add(body.id)
+
+    def behind(self, redirect: "Node") -> list["Node"]:
+        """The words behind a redirect that are no part of it."""
+        if redirect.type == "file_redirect":
+            inner = redirect.children_by_field_name("destination")[1:]
+        else:
+            inner = redirect.children_by_field_name("argument")
+        nested = redirect.children_by_field_name("redirect")
+        return [*inner, *(word for other in nested for word in self.behind(other))]
+
+    def feeds(self, redirect: "Node") -> bool:
+        """Whether a redirect gives a command its input."""
+        return redirect.type != "file_redirect" or any(
+            child.type in ("<", "<>") for child in redirect.children
+        )
+
+    def see_pipeline(self, node: "Node") -> None:
+        """All commands but the first read from the pipe."""
+        for child in node.named_children[1:]:
+            self.fed.add(child.id)
+            body = child.child_by_field_name("body")
+            if body is not None:
+                self.fed.add(body.id)
+
+    def see_command(self, node: "Node") -> None:
+        """A simple command."""
+        name = node.child_by_field_name("name")
+        words = [name] if name is not None else []
+        words += node.children_by_field_name("argument") + self.extra.pop(node.id, [])
+        redirects = node.children_by_field_name("redirect")
+        behind = [word for redirect in redirects for word in self.behind(redirect)]
+        if behind:
+            words = sorted(words + behind, key=lambda each: each.start_byte)
+        if words:
+            self.add_command(words, piped=node.id in self.fed or any(map(self.feeds, redirects)))
+
+    def add_command(self, nodes: list["Node"], *, piped: bool) -> None:
+        """Decode the words of a command; neighbours without a blank between are one word."""
+        spans: list[tuple[int, int]] = []
+        for node in nodes:
+            if spans and spans[-1][1] == node.start_byte:
+                spans[-1] = (spans[-1][0], node.end_byte)
+            else:
+                spans.append((node.start_byte, node.end_byte))
+        words = tuple(decode(self.source[start:end].decode("utf-8", "surrogatepass")) for start, end in spans)
+        if any(word.odd for word in words):
+            self.line.problem("A word of the command holds unquoted signs of the shell.")
+        if words and not words[0].literal:
+            self.line.problem(f"The name of a command, `{words[0].text[:40]}`, is only known when it runs.")
+        self.line.commands.append(Command(words=words, folders=self.folders, piped=piped))
+
+    def see_file_redirect(self, node: "Node") -> None:
+        """A file to read or write."""
+        signs = {child.type for child in node.children if not child.is_named}
+        targets = node.children_by_field_name("destination")[:1]
+        for target in targets:
+            if signs & {">&", "<&"} and re.fullmatch(r"\d+|-|\d+-", self.text(target)):
+                continue
+            write = bool(signs - {"<", "<&"})
+            self.line.targets.append(
+                Target(
+                    word=decode(self.text(target)),
+                    write=write,
+                    read=bool(signs & {"<", "<>"}),
+                    folders=self.folders,
+                )
+            )
+
+    def see_heredoc_redirect(self, node: "Node") -> None:
+        """A here document, whose end must be as sure to us as to the shell."""
+        start = next((child for child in node.children if child.type == "heredoc_start"), None)
+        end = next((child for child in node.children if child.type == "heredoc_end"), None)
+        body = next((child for child in node.children if child.type == "heredoc_body"), None)
+        begin = self.text(start) if start is not None else ""
+        if (
+            not _DELIMITER.fullmatch(begin)
+            or end is None
+            or self.text(end) != begin.strip("'\"").removeprefix("\\")
+        ):
+            self.line.problem("The end of a here document is not certain.")
+        quoted = begin[:1] in ("'", '"', "\\")
+        text = self.text(body) if body is not None else ""
+        found = body is not None and any(child.type == "command_substitution" for child in body.children)
+        if not quoted and not found and ("`" in text or "$(" in text):
+            self.line.problem("A here document may run a command.")
+
+    def see_variable_assignment(self, node: "Node") -> None:
+        """A variable that is set."""
+        name = node.child_by_field_name("name")
+        self.assign(self.text(name) if name is not None else "?")
+
+    def see_for_statement(self, node: "Node") -> None:
+        """A loop sets its variable."""
+        name = node.child_by_field_name("variable")
+        text = self.text(name) if name is not None else "?"
+        if text.isupper() and len(text) > 1:
+            self.assign(text)
+
+    def see_declaration_command(self, node: "Node") -> None:
+        """`export`, `declare`, `local` and the like."""
+        for child in node.named_children:
+            if child.type in (
+                "variable_name",
+                "word",
+                "string",
+                "raw_string",
+                "concatenation",
+                "simple_expansion",
+            ):
+                text = self.text(child)
+                if not text.startswith("-"):
+                    self.assign(text)
+        if node.named_child_count == 0:
+            self.assign("every variable is shown")
+
+    def see_unset_command(self, node: "Node") -> None:
+        """`unset`."""
+        self.assign(self.text(node).partition(" ")[2] or "?")
+
+    def assign(self, name: str) -> None:
+        """Note that a variable is set."""
+        if not HARMLESS_NAMES.fullmatch(name) and name not in self.line.assigned:
+            self.line.assigned.append(name)
+
+    def see_function_definition(self, node: "Node") -> None:
+        """A function may stand for any command later in the line."""
+        self.line.problem("The command defines a function.")
+
+    def see_expansion(self, node: "Node") -> None:
+        """`${…}` can set a variable or run what its value holds."""
+        for child in node.children:
+            if child.type in ("=", ":="):
+                self.assign(self.text(node)[:40])
+            elif child.type == "@" or (child.type == "!" and not child.is_named):
+                self.line.problem("An expansion reads a variable's value as code.")
+
+    def see_test_command(self, node: "Node") -> None:
+        """`[ … ]` and `[[ … ]]`: their files are looked at."""
+        todo = [node]
+        while todo:
+            each = todo.pop()
+            if each.type in ("raw_string", "string", "ansi_c_string") and _HIDDEN_CODE.search(
+                self.text(each)
+            ):
+                self.line.problem("A test may run a command that a text holds.")
+            signs = {self.text(child) for child in each.children if child.type == "test_operator"}
+            if signs & _FILE_TESTS:
+                for child in each.named_children:
+                    if child.type not in ("test_operator", "binary_expression", "unary_expression"):
+                        target = decode(self.text(child))
+                        self.line.targets.append(
+                            Target(word=target, write=False, read=True, folders=self.folders)
+                        )
+            todo.extend(each.children if each.type not in SCOPES else ())
+
+    def move(self, node: "Node") -> None:
+        """Follow `cd` and `pushd`."""
+        name = node.child_by_field_name("name")
+        if name is None or not self.line.commands:
+            return
+        program = decode(self.text(name)).text
+        if program not in ("cd", "chdir", "pushd", "popd"):
+            return
+        arguments = [decode(self.text(each)) for each in node.children_by_field_name("argument")]
+        self.before |= self.folders
+        self.folders = after_move(program, arguments, self.folders)

@@ -1,0 +1,227 @@
+"""One word of a shell command, decoded: quotes and escapes taken away, expansions noted."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from magent_lsp.permissions.paths import escape_name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Word:
+    """A word as the command would see it, as far as that can be known."""
+
+    text: str
+    """Decoded; expansions stand as they are written."""
+    glob: str
+    """The same as a pattern in which only unquoted wildcards are special."""
+    exact: bool = True
+    """False: holds an expansion, so that its value is not known."""
+    wild: bool = False
+    """Whether it holds an unquoted `*`, `?` or `[`."""
+    loose_start: bool = False
+    """Whether it begins with a wildcard, and so may become an option."""
+    odd: bool = False
+    """Whether it holds what no single word can: the parser and the shell may disagree."""
+
+    @property
+    def literal(self) -> bool:
+        """Whether it is exactly what is written."""
+        return self.exact and not self.wild
+
+
+_PLAIN: Final = re.compile(r"[^\\'\"$`*?\[{}\s;&|<>()~]+")
+_VARIABLE: Final = re.compile(r"\$(?:\w+|\{\w+\}|[@*#?$!-])")
+_SINGLE: Final = re.compile(r"'([^']*)'")
+_ANSI: Final = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
+_IN_DOUBLE: Final = re.compile(r"[^\\\"$`]+")
+_BRACE: Final = re.compile(r"\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}")
+_ESCAPE: Final = re.compile(
+    r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL
+)
+_ANSI_SIGNS: Final = {
+    "a": "\a",
+    "b": "\b",
+    "e": "\x1b",
+    "E": "\x1b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+}
+
+
+def word(text: str) -> Word:
+    """A word whose text is known, such as a piece of an inner command."""
+    return Word(text=text, glob=escape_name(text))
+
+
+def decode(source: str) -> Word:
+    """Decode the source text of one word."""
+    if _PLAIN.fullmatch(source):
+        return Word(text=source, glob=escape_name(source))
+    decoder = _Decoder(source)
+    decoder.run()
+    return decoder.word()
+
+
+class _Decoder:
+    """Reads the source of one word from left to right."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.at = 0
+        self.text: list[str] = []
+        self.glob: list[str] = []
+        self.exact = True
+        self.wild = False
+        self.loose_start = False
+        self.odd = False
+
+    def word(self) -> Word:
+        """What was read."""
+        text = "".join(self.text)
+        return Word(
+            text=text,
+            glob="".join(self.glob),
+            exact=self.exact,
+            wild=self.wild,
+            loose_start=self.loose_start,
+            odd=self.odd,
+        )
+
+    def put(self, text: str) -> None:
+        """Add literal text."""
+        self.text.append(text)
+        self.glob.append(escape_name(text))
+
+    def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """Read what matches here."""
+        match = pattern.match(self.source, self.at)
+        if match:
+            self.at = match.end()
+        return match
+
+    def run(self) -> None:
+        """Read the whole word."""
+        while self.at < len(self.source):
+            if match := self.take(_PLAIN):
+                self.put(match[0])
+                continue
+            sign = self.source[self.at]
+            if sign == "\\":
+                self.escaped()
+            elif sign == "'":
+                self.single()
+            elif sign == '"':
+                self.double()
+            elif sign in "$`":
+                self.expansion()
+            elif sign in "*?[{":
+                self.wildcard(sign)
+            else:
+                self.odd = self.odd or sign not in "}~"
+                self.put(sign)
+                self.at += 1
+
+    def escaped(self) -> None:
+        """A backslash outside quotes: the next sign is literal, a line end is nothing."""
+        following = self.source[self.at + 1 : self.at + 2]
+        self.at += 2
+        if following != "\n":
+            self.put(following or "\\")
+
+    def single(self) -> None:
+        """Text in single quotes."""
+        if match := self.take(_SINGLE):
+            self.put(match[1])
+        else:
+            self.give_up()
+
+    def double(self) -> None:
+        """Text in double quotes."""
+        self.at += 1
+        while self.at < len(self.source):
+            if match := self.take(_IN_DOUBLE):
+                self.put(match[0])
+                continue
+            sign = self.source[self.at]
+            if sign == '"':
+                self.at += 1
+                return
+            if sign == "\\":
+                following = self.source[self.at + 1 : self.at + 2]
+                self.at += 2
+                self.put(
+                    ""
+                    if following == "\n"
+                    else following
+                    if following in tuple('$`"\\')
+                    else sign + following
+                )
+            else:
+                self.expansion(quoted=True)
+        self.odd = True
+
+    def expansion(self, quoted: bool = False) -> None:
+        """What begins with `$` or a backtick."""
+        if not quoted and (match := self.take(_ANSI)):
+            self.put(ansi(match[1]))
+        elif not quoted and self.source.startswith('$"', self.at):
+            self.at += 1
+        elif match := self.take(_VARIABLE):
+            self.exact = False
+            self.put(match[0])
+        elif self.source[self.at] == "$" and self.source[self.at + 1 : self.at + 2] in (
+            "",
+            '"',
+            "/",
+            " ",
+            "%",
+            ".",
+        ):
+            self.put("$")
+            self.at += 1
+        else:
+            self.give_up()
+
+    def give_up(self) -> None:
+        """Take the rest as it is written: its value is not known."""
+        self.exact = False
+        self.put(self.source[self.at :].replace('"', "").replace("'", ""))
+        self.at = len(self.source)
+
+    def wildcard(self, sign: str) -> None:
+        """An unquoted wildcard or brace."""
+        if sign == "{":
+            if match := self.take(_BRACE):
+                self.exact = False
+                self.text.append(match[0])
+                self.glob.append("*")
+                return
+            self.put(sign)
+        else:
+            self.loose_start = self.loose_start or not self.text
+            self.wild = True
+            self.text.append(sign)
+            self.glob.append(sign)
+        self.at += 1
+
+
+def ansi(text: str) -> str:
+    """The value of `$'…'`."""
+
+    def sign(match: re.Match[str]) -> str:
+        code = match[1]
+        if code[0] in "xuU" and len(code) > 1:
+            number = int(code[1:], 16)
+            return chr(number) if number <= 0x10FFFF else match[0]
+        if code[0] in "01234567":
+            return chr(int(code, 8) & 0xFF)
+        if code[0] == "c" and len(code) == 2:
+            return chr(ord(code[1].upper()) & 0x1F)
+        return _ANSI_SIGNS.get(code, code)
+
+    value = _ESCAPE.sub(sign, text)
+    return value.partition("\0")[0]
