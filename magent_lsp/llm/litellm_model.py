@@ -129,20 +129,20 @@ def _request(messages: Sequence[Message], tools: Sequence[Tool], settings: Model
 
 
 def _register_ollama(model: str) -> None:
-    """Say that the model takes tools; else the client asks the server, without await, for each request."""
-    if model not in litellm.model_cost:
-        provider = model.partition("/")[0]
-        litellm.register_model(
-            {
-                model: {
-                    "litellm_provider": provider,
-                    "mode": "chat",
-                    "supports_function_calling": True,
-                    "input_cost_per_token": 0,
-                    "output_cost_per_token": 0,
-                }
-            }
-        )
+    """Say that the model takes tools; else the client asks the server, without await, at each request.
+
+    Written into the client's table, since its `register_model` begins by asking the server too.
+    """
+    litellm.model_cost.setdefault(
+        model,
+        {
+            "litellm_provider": model.partition("/")[0],
+            "mode": "chat",
+            "supports_function_calling": True,
+            "input_cost_per_token": 0.0,
+            "output_cost_per_token": 0.0,
+        },
+    )
 
 
 def _no_key(settings: ModelSettings, dialect: Dialect) -> str | None:
