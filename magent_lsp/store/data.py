@@ -73,7 +73,10 @@ def parse_json(text: str) -> Data:
 
 
 def _first_wins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    return dict(reversed(pairs))
+    result: dict[str, Any] = {}
+    for key, value in pairs:
+        result.setdefault(key, value)
+    return result
 
 
 def _no_constant(name: str) -> Any:

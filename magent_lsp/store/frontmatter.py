@@ -94,7 +94,8 @@ def _parse_head(head: str, path: Path, first_line: int) -> tuple[Data, list[Prob
         changed: list[Problem] = []
         for number, line in enumerate(lines):
             match = _PLAIN.match(line)
-            if match and not _is_yaml(line):
+            is_list = match and match[2].startswith("[") and match[1] != "argument-hint"
+            if match and not is_list and not _is_yaml(line):
                 lines[number] = f"{match[1]}: {json.dumps(match[2], ensure_ascii=False)}"
                 if match[1] == "argument-hint":
                     continue  # everybody writes `[a] [b]` there
