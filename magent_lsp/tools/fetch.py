@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, Field
 
@@ -72,9 +73,23 @@ def make_fetch(allowed: Callable[[Address], bool] = is_public, limits: Limits | 
         input=Input,
         kind="fetch",
         run=run,
-        subjects=lambda input: (Subject(tool="fetch", kind="url", value=input.url),),
-        title=lambda input: f"Fetch {input.url}",
+        subjects=_subjects,
+        title=lambda input: f"Fetch {input.url if len(input.url) <= 200 else input.url[:199] + '…'}",
     )
+
+
+def _subjects(input: Input) -> tuple[Subject, ...]:
+    """The URL as given, and as it is asked for, so that capitals do not get past a rule."""
+    try:
+        parts = urlsplit(input.url)
+        port = "" if parts.port in (None, {"http": 80, "https": 443}.get(parts.scheme)) else f":{parts.port}"
+    except ValueError:  # `run` says what is wrong with it
+        return (Subject(tool="fetch", kind="url", value=input.url),)
+    host = parts.hostname or ""
+    host = f"[{host}]" if ":" in host else host
+    user = f"{parts.netloc.rpartition('@')[0]}@" if "@" in parts.netloc else ""
+    plain = parts._replace(netloc=f"{user}{host}{port}", path=parts.path or "/", fragment="").geturl()
+    return tuple(Subject(tool="fetch", kind="url", value=url) for url in dict.fromkeys((input.url, plain)))
 
 
 async def _get(url: str, context: ToolContext, allowed: Callable[[Address], bool], limits: Limits) -> _Page:

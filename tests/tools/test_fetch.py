@@ -19,7 +19,7 @@ from magent_lsp.core.tool import Subject, Tool, ToolResult, Verdict
 from magent_lsp.tools import fetch
 from magent_lsp.tools.addresses import Address, is_public
 from magent_lsp.tools.fetch import Limits, make_fetch
-from tests.support.tool_context import call, context_for
+from tests.support.tool_context import call, context_for, parse
 
 Answer = bytes | Callable[[asyncio.StreamWriter], Awaitable[None]]
 
@@ -479,3 +479,18 @@ async def test_the_loop_is_not_blocked() -> None:
 
 async def test_very_deep_html_is_no_end_of_the_server() -> None:
     assert await read(http("<div><b><ul><li>" * 60_000 + "x", "text/html")) is not None
+
+
+@pytest.mark.parametrize(
+    ("url", "asked"),
+    [
+        ("https://example.com/a?b", ["https://example.com/a?b"]),
+        ("HTTPS://Example.COM:443", ["HTTPS://Example.COM:443", "https://example.com/"]),
+        ("http://x.org:8080/#p", ["http://x.org:8080/#p", "http://x.org:8080/"]),
+        ("http://u:p@[::1]/", ["http://u:p@[::1]/"]),
+        ("http://[bad", ["http://[bad"]),
+        ("http://x:bad/", ["http://x:bad/"]),
+    ],
+)
+def test_rules_see_the_url_as_given_and_as_asked_for(url: str, asked: list[str]) -> None:
+    assert [subject.value for subject in LOOPBACK.subjects(parse(LOOPBACK, url=url))] == asked
