@@ -117,9 +117,9 @@ TOOL = Tool(
     name="edit_file",
     description=(
         "Change parts of a file. Each old_string must be copied exactly from the file, with its indentation, "
-        "and occur exactly once: give a few lines around it, or set replace_all. All edits of a call are placed "
-        "in the text as it is before the call, and are made together or not at all. Write new text out in "
-        "full, never a comment in its place."
+        "and occur exactly once: give a few lines around it, or set replace_all. All edits of a call are "
+        "placed in the text as it is before the call, and are made together or not at all. Write new text "
+        "out in full, never a comment in its place."
     ),
     input=Input,
     kind="edit",

@@ -113,8 +113,8 @@ TOOL = Tool(
     name="read_file",
     description=(
         "Read a file: its lines with their numbers (the numbers and the tab are not part of the text), with "
-        "the unsaved text of the user's editor if the file is open there. Long files come in pages: use offset "
-        "and limit. Pictures (PNG, JPEG, GIF, WebP) are shown as such."
+        "the unsaved text of the user's editor if the file is open there. Long files come in pages: use "
+        "offset and limit. Pictures (PNG, JPEG, GIF, WebP) are shown as such."
     ),
     input=Input,
     kind="read",

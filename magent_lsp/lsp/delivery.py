@@ -1,0 +1,247 @@
+"""Sends one document's edit to the client, and finds out what became of it."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+
+from magent_lsp.core.edits import EditOutcome, FileEdit, Outcome
+from magent_lsp.lsp.documents import Documents
+from magent_lsp.lsp.verify import Bounds, Expectation
+
+logger = logging.getLogger(__name__)
+
+_NO_VERDICT = ("connection to the client ended", "wrong shape")
+"""Failures that say nothing about whether the edit was made; words of our own wire."""
+
+
+class Caller(Protocol):
+    """Sends requests to the client; `seconds` bounds the wait for the answer."""
+
+    async def call(self, method: str, params: Any = None, *, seconds: float | None) -> Any:
+        """The answer; raises TimeoutError and JsonRpcException."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parcel:
+    """An edit on its way."""
+
+    edit: FileEdit
+    uri: str
+    """As the client spells it."""
+    expected: str
+    """The whole text the edit gives."""
+    label: str
+    change: Callable[[], types.WorkspaceEdit]
+    """The request's content, with the document's version at that moment."""
+    unchanged: Callable[[], bool]
+    """Whether the document still is what the edit was computed on, as far as the client has told."""
+    landed: Callable[[], Awaitable[bool]] | None = None
+    """Other evidence, asked for once the client says that it took the edit."""
+
+
+class Delivery:
+    """Delivers edits of one client; the caller holds a lock for each document."""
+
+    def __init__(self, caller: Caller, documents: Callable[[], Documents], bounds: Bounds) -> None:
+        self._caller = caller
+        self._documents = documents
+        self._bounds = bounds
+        self._open: dict[str, _Unsettled] = {}
+        self._replies: set[asyncio.Task[types.ApplyWorkspaceEditResult | None]] = set()
+        self.late: Callable[[EditOutcome], None] | None = None
+        """Told when an edit that was reported `unknown` turns out to be applied or rejected."""
+
+    async def settled(self, uri: str) -> bool:
+        """Wait, bounded, for an earlier edit of the document that is not confirmed yet."""
+        unsettled = self._open.get(uri)
+        return unsettled is None or await unsettled.wait(self._bounds.earlier)
+
+    async def send(self, parcel: Parcel) -> EditOutcome:
+        """Send the edit and verify it; a refusal while nothing had changed is tried once more."""
+        for again in (True, False):
+            if not parcel.unchanged():
+                return _outcome(parcel, "stale", "The text changed in the editor before the edit was sent.")
+            outcome = await self._attempt(parcel, again)
+            if outcome is not None:
+                return outcome
+        raise AssertionError("the second attempt has an outcome")
+
+    def close(self) -> None:
+        """Give up what is still waited for."""
+        for reply in self._replies:
+            reply.cancel()
+        for unsettled in list(self._open.values()):
+            unsettled.settle()
+
+    async def _attempt(self, parcel: Parcel, again: bool) -> EditOutcome | None:
+        expectation = Expectation(self._documents(), parcel.uri, parcel.expected)
+        params = types.ApplyWorkspaceEditParams(edit=parcel.change(), label=parcel.label)
+        reply = asyncio.create_task(
+            self._caller.call(types.WORKSPACE_APPLY_EDIT, params, seconds=None), name=f"edit {parcel.uri}"
+        )
+        self._replies.add(reply)
+        reply.add_done_callback(self._replied)
+        try:
+            outcome = await self._verdict(parcel, expectation, reply, again)
+        except BaseException:
+            self._keep(parcel, expectation, reply)
+            raise
+        if outcome is not None and outcome.outcome == "unknown":
+            self._keep(parcel, expectation, reply)
+        else:
+            expectation.end()
+        return outcome
+
+    async def _verdict(
+        self,
+        parcel: Parcel,
+        expectation: Expectation,
+        reply: "asyncio.Task[types.ApplyWorkspaceEditResult | None]",
+        again: bool,
+    ) -> EditOutcome | None:
+        """What became of the edit; None: send it once more."""
+        arrives = asyncio.create_task(expectation.arrives(None))
+        try:
+            await asyncio.wait(
+                {reply, arrives}, timeout=self._bounds.reply, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            arrives.cancel()
+        if expectation.seen:
+            return _outcome(parcel, "applied")
+        if not reply.done():
+            if expectation.closed:
+                return _outcome(parcel, "unknown", "The document was closed before the edit was confirmed.")
+            return _outcome(
+                parcel, "unknown", f"The editor did not answer within {self._bounds.reply:g} seconds."
+            )
+        refusal = _refusal(reply)
+        if refusal is not None:
+            return await self._refused(parcel, expectation, refusal, again)
+        if parcel.landed is not None and await parcel.landed():
+            return _outcome(parcel, "applied")
+        if await expectation.arrives(self._bounds.change):
+            return _outcome(parcel, "applied")
+        if expectation.changes and not expectation.closed:
+            return _outcome(parcel, "diverged", "The editor reports another text than the edit should give.")
+        return _outcome(
+            parcel, "unknown", "The editor said it had taken the edit, but no change of the text arrived."
+        )
+
+    async def _refused(
+        self, parcel: Parcel, expectation: Expectation, refusal: "_Refusal", again: bool
+    ) -> EditOutcome | None:
+        behind = "version" in refusal.reason.lower()
+        # An error is a person's no (eglot); asking again would ask the person again.
+        again = again and not refusal.is_error
+        # A client that is ahead of us will say so: its next didChange is what the edit has to be made for.
+        await expectation.changed(self._bounds.change if behind else self._bounds.retry if again else 0)
+        if expectation.seen:
+            return _outcome(parcel, "applied")
+        if behind or not parcel.unchanged():
+            return _outcome(parcel, "stale", "The text changed in the editor before the edit arrived there.")
+        if again:
+            return None
+        said = f"The editor says: {refusal.reason}" if refusal.reason else "The editor refused the edit."
+        return _outcome(parcel, "rejected", said)
+
+    def _keep(
+        self,
+        parcel: Parcel,
+        expectation: Expectation,
+        reply: "asyncio.Task[types.ApplyWorkspaceEditResult | None]",
+    ) -> None:
+        """Go on watching an edit whose fate is unknown; later edits of the document wait for it."""
+        unsettled = _Unsettled(parcel, expectation, reply, self._settle)
+        self._open[parcel.uri] = unsettled
+        unsettled.watch()
+
+    def _settle(self, unsettled: "_Unsettled", outcome: Outcome | None) -> None:
+        if self._open.get(unsettled.parcel.uri) is unsettled:
+            del self._open[unsettled.parcel.uri]
+        if outcome is not None and self.late is not None:
+            self.late(_outcome(unsettled.parcel, outcome, "The editor confirmed this late."))
+
+    def _replied(self, reply: "asyncio.Task[types.ApplyWorkspaceEditResult | None]") -> None:
+        self._replies.discard(reply)
+        if not reply.cancelled():
+            reply.exception()  # taken, so that nobody reports it as lost
+
+
+class _Unsettled:
+    """An edit that may still land."""
+
+    def __init__(
+        self,
+        parcel: Parcel,
+        expectation: Expectation,
+        reply: "asyncio.Task[types.ApplyWorkspaceEditResult | None]",
+        settled: Callable[["_Unsettled", Outcome | None], None],
+    ) -> None:
+        self.parcel = parcel
+        self._expectation = expectation
+        self._reply = reply
+        self._settled = settled
+        self._over = asyncio.Event()
+
+    def watch(self) -> None:
+        self._expectation.on_change = self._look
+        self._reply.add_done_callback(lambda _: self._look())
+        if self._expectation.seen or self._expectation.closed:
+            self._look()
+
+    async def wait(self, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._over.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def settle(self, outcome: Outcome | None = None) -> None:
+        if not self._over.is_set():
+            self._over.set()
+            self._expectation.end()
+            self._settled(self, outcome)
+
+    def _look(self) -> None:
+        """The client answers first and tells of the change then: a change after the answer has all in it."""
+        if self._expectation.seen:
+            self.settle("applied")
+        elif self._expectation.closed:
+            self.settle()
+        elif self._reply.done() and not self._reply.cancelled():
+            if _refusal(self._reply) is not None:
+                self.settle("rejected")
+            elif self._expectation.changes:
+                self.settle()
+
+
+class _Refusal(NamedTuple):
+    reason: str
+    """Empty if the client gave none."""
+    is_error: bool
+
+
+def _refusal(reply: "asyncio.Task[types.ApplyWorkspaceEditResult | None]") -> _Refusal | None:
+    """Why the client did not take the edit; None if it says that it took it, or nothing clear."""
+    error = reply.exception()
+    if error is None:
+        result = reply.result()
+        if getattr(result, "applied", None) is False:
+            return _Refusal(str(getattr(result, "failure_reason", None) or ""), False)
+        return None
+    text = str(error)
+    if isinstance(error, JsonRpcException) and not any(words in text for words in _NO_VERDICT):
+        return _Refusal(text, True)
+    return None
+
+
+def _outcome(parcel: Parcel, outcome: Outcome, detail: str = "") -> EditOutcome:
+    return EditOutcome(path=parcel.edit.path, outcome=outcome, detail=detail, saved=outcome != "applied")

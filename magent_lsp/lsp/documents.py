@@ -1,0 +1,189 @@
+"""Open documents as the client tells of them: pygls' workspace with our own text behind it.
+
+Pygls breaks lines where LSP does not (form feeds, U+2028), is slow for long documents, and raises for a
+`didChange` of a document it does not know. Only the seams named here are ours; the rest is pygls.
+"""
+
+import logging
+from collections.abc import Callable, Generator, Sequence
+from typing import Any
+from urllib.parse import unquote
+
+from lsprotocol import types
+from pygls.protocol import LanguageServerProtocol, lsp_method
+from pygls.workspace import TextDocument, Workspace
+
+from magent_lsp.core.views import to_lf
+from magent_lsp.lsp.mirror import Mirror
+
+logger = logging.getLogger(__name__)
+
+Observer = Callable[["OpenDocument | None", str], object]
+"""Told of every change of a document's text, one content change at a time; None once it is closed."""
+
+
+class OpenDocument(TextDocument):
+    """A text document whose text is what the client says."""
+
+    def __init__(
+        self, uri: str, source: str | None = None, version: int | None = None, language_id: str | None = None
+    ) -> None:
+        super().__init__(uri, source=source, version=version, language_id=language_id)
+        self.mirror = Mirror(source or "")
+        self._is_open = source is not None
+        self._saved: str | None = None
+        self._known: tuple[int, bool] | None = None
+        self.changes = 0
+        """Content changes since the document was opened."""
+
+    @property
+    def source(self) -> str:
+        """The text; for a document that is not open, what is on the disk."""
+        return self.mirror.text if self._is_open else super().source
+
+    @property
+    def lines(self) -> Sequence[str]:
+        """The lines by LSP's rule, with their ends; not to be changed."""
+        return self.mirror.lines if self._is_open else Mirror(self.source).lines
+
+    def apply_change(self, change: types.TextDocumentContentChangeEvent) -> None:
+        """Take one content change of the client."""
+        self.changes += 1
+        if isinstance(change, types.TextDocumentContentChangePartial):
+            self.mirror.splice(change.range.start, change.range.end, change.text)
+        else:
+            self.mirror.set(change.text)
+
+    @property
+    def unsaved(self) -> bool | None:
+        """Whether the text differs from what was last known to be on the disk; None if nothing is known.
+
+        Line ends do not count: an editor may show LF for a file that has CRLF.
+        """
+        if self._saved is None:
+            return None
+        if self._known is None or self._known[0] != self.changes:
+            self._known = self.changes, to_lf(self.mirror.text) != self._saved
+        return self._known[1]
+
+    def saved_as(self, text: str) -> None:
+        """Remember what is on the disk."""
+        self._saved, self._known = to_lf(text), None
+
+
+class Documents(Workspace):
+    """The workspace of one client; keys are URIs as pygls has them, without percent-encoding."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._observers: list[Observer] = []
+
+    def observe(self, observer: Observer) -> Callable[[], None]:
+        """Call the observer after every change from now on; the result ends it."""
+        self._observers.append(observer)
+
+        def end() -> None:
+            if observer in self._observers:
+                self._observers.remove(observer)
+
+        return end
+
+    def open_documents(self) -> list[OpenDocument]:
+        """All open documents."""
+        return [item for item in self.text_documents.values() if isinstance(item, OpenDocument)]
+
+    def open_document(self, uri: str) -> OpenDocument | None:
+        """An open document by its URI, however that is encoded."""
+        document = self.text_documents.get(unquote(uri))
+        return document if isinstance(document, OpenDocument) else None
+
+    def put_text_document(
+        self, text_document: types.TextDocumentItem, notebook_uri: str | None = None
+    ) -> None:
+        """Open a document; opened again, it has the new text."""
+        before = self.open_document(text_document.uri)
+        super().put_text_document(text_document, notebook_uri)
+        document = self.open_document(text_document.uri)
+        if document is not None and before is not None:
+            document.changes = before.changes + 1
+        self._tell(document, text_document.uri)
+
+    def update_text_document(
+        self,
+        text_doc: types.VersionedTextDocumentIdentifier,
+        change: types.TextDocumentContentChangeEvent,
+    ) -> None:
+        """Take a change; one of a document that was never opened counts only if it has the whole text."""
+        document = self.open_document(text_doc.uri)
+        if document is None:
+            if isinstance(change, types.TextDocumentContentChangePartial):
+                logger.warning("ignored a change of %r, which is not open", text_doc.uri)
+                return
+            item = types.TextDocumentItem(
+                uri=text_doc.uri, language_id="", version=text_doc.version, text=change.text
+            )
+            self.put_text_document(item)
+            return
+        document.apply_change(change)
+        document.version = text_doc.version
+        self._tell(document, text_doc.uri)
+
+    def remove_text_document(self, doc_uri: str) -> None:
+        """Close a document; one that is not open is ignored."""
+        super().remove_text_document(doc_uri)
+        self._tell(None, doc_uri)
+
+    def _create_text_document(
+        self,
+        doc_uri: str,
+        source: str | None = None,
+        version: int | None = None,
+        language_id: str | None = None,
+    ) -> OpenDocument:
+        return OpenDocument(doc_uri, source=source, version=version, language_id=language_id)
+
+    def _tell(self, document: OpenDocument | None, uri: str) -> None:
+        for observer in list(self._observers):
+            observer(document, uri)
+
+
+class DocumentsProtocol(LanguageServerProtocol):
+    """Pygls' protocol with our documents, and positions in UTF-16 whatever the client prefers."""
+
+    @lsp_method(types.INITIALIZE)
+    def lsp_initialize(self, params: types.InitializeParams) -> Generator[Any, Any, types.InitializeResult]:
+        """Initialize as pygls does, with our workspace in place before any handler of ours runs."""
+        if params.capabilities.general is not None:
+            params.capabilities.general.position_encodings = None
+        steps = super().lsp_initialize(params)
+        answer: Any = None
+        while True:
+            try:
+                step = steps.send(answer)
+            except StopIteration as end:
+                self._use_documents()
+                result: types.InitializeResult = end.value
+                return result
+            self._use_documents()
+            answer = yield step
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_SAVE)
+    def lsp_text_document__did_save(
+        self, params: types.DidSaveTextDocumentParams
+    ) -> Generator[Any, Any, None]:
+        """Note that the buffer and the disk agree."""
+        workspace = self.workspace
+        if isinstance(workspace, Documents):
+            document = workspace.open_document(params.text_document.uri)
+            if document is not None:
+                document.saved_as(document.source if params.text is None else params.text)
+        if (handler := self.fm.features.get(types.TEXT_DOCUMENT_DID_SAVE)) is not None:
+            yield handler, (params,), None
+
+    def _use_documents(self) -> None:
+        plain = self._workspace
+        if plain is None or isinstance(plain, Documents):
+            return
+        self._workspace = Documents(
+            plain.root_uri, workspace_folders=list(plain.folders.values()), position_encoding="utf-16"
+        )

@@ -1,0 +1,147 @@
+"""The client as the core's Editor: open buffers beat the disk, and every edit is verified."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+from pygls.workspace import Workspace
+
+from magent_lsp.core.config import Client, Settings
+from magent_lsp.core.document import Document, Span
+from magent_lsp.core.edits import EditOutcome, FileEdit
+from magent_lsp.core.request import Answer, Diagnostic, PermissionReply, PermissionRequest, Question
+from magent_lsp.lsp.buffers import Buffers, snapshot
+from magent_lsp.lsp.convert import range_of, to_uri
+from magent_lsp.lsp.delivery import Caller, Delivery
+from magent_lsp.lsp.diagnostics import Diagnostics
+from magent_lsp.lsp.dialogs import Dialogs
+from magent_lsp.lsp.documents import Documents
+from magent_lsp.lsp.lanes import Lanes
+from magent_lsp.lsp.verify import Bounds
+from magent_lsp.store import disk
+from magent_lsp.store.land import in_thread
+
+
+class Server(Protocol):
+    """What is needed of the pygls server, once it is initialized."""
+
+    @property
+    def protocol(self) -> Any:
+        """The connection, a `Caller`."""
+        ...
+
+    @property
+    def workspace(self) -> Workspace:
+        """The open documents; a `Documents`."""
+        ...
+
+    @property
+    def client_capabilities(self) -> types.ClientCapabilities:
+        """What the client declared."""
+        ...
+
+
+class LspEditor:
+    """One client's buffers, files and dialogs."""
+
+    def __init__(
+        self,
+        server: Server,
+        client: Client,
+        settings: Callable[[], Settings],
+        bounds: Bounds | None = None,
+    ) -> None:
+        self._server = server
+        self._client = client
+        self._bounds = bounds or Bounds()
+        self._caller: Caller = server.protocol
+        self._dialogs = Dialogs(self._caller, client)
+        self._buffers = Buffers(self._documents)
+        self._diagnostics = Diagnostics(self._documents())
+        self._delivery = Delivery(self._caller, self._documents, self._bounds)
+        self._lanes = Lanes(
+            caller=self._caller,
+            buffers=self._buffers,
+            delivery=self._delivery,
+            capabilities=lambda: server.client_capabilities,
+            settings=settings,
+            can_save=client.save,
+            bounds=self._bounds,
+        )
+
+    @property
+    def can_save(self) -> bool:
+        """Whether the client declared `magent/save`."""
+        return self._client.save
+
+    def on_late(self, tell: Callable[[EditOutcome], None]) -> None:
+        """Have a function told when an edit that was `unknown` is found applied or rejected."""
+        self._delivery.late = tell
+
+    def close(self) -> None:
+        """Wait for nothing any more."""
+        self._delivery.close()
+        self._buffers.close()
+
+    async def read(self, path: Path) -> Document:
+        """The text of an open buffer, else of the disk; ToolError if there is none or it is not text."""
+        document = await self._buffers.find(path)
+        if document is None:
+            return await in_thread(disk.read, path)
+        await self._buffers.compare(document)
+        return snapshot(document, path)
+
+    def documents(self) -> Sequence[Document]:
+        """All open buffers that are files."""
+        return self._buffers.all()
+
+    async def apply(self, edit: FileEdit, label: str) -> EditOutcome:
+        """Make one change, in the buffer if the file is open, and verify it."""
+        return await self._lanes.apply(edit, label)
+
+    async def save(self, paths: Sequence[Path]) -> Sequence[Path]:
+        """Have the client save buffers; returns those that are still unsaved."""
+        found = [(path, await self._buffers.find(path)) for path in dict.fromkeys(paths)]
+        buffers = [(path, document) for path, document in found if document is not None]
+        await self._lanes.save([document.uri for _, document in buffers])
+        for _, document in buffers:
+            await self._buffers.compare(document, again=True)
+        return [path for path, document in buffers if document.unsaved is not False]
+
+    async def request_permission(self, request: PermissionRequest) -> PermissionReply | None:
+        """Ask the person with a dialog; None if the client has none."""
+        return await self._dialogs.permission(request)
+
+    async def ask(self, question: Question) -> Answer | None:
+        """Ask the person for information; None if they did not answer or cannot be asked here."""
+        return await self._dialogs.question(question)
+
+    def remember_diagnostics(self, uri: str, diagnostics: Sequence[types.Diagnostic]) -> None:
+        """Keep what the client says of a document, until the document changes."""
+        self._diagnostics.remember(uri, diagnostics)
+
+    async def diagnostics(self, path: Path | None) -> Sequence[Diagnostic]:
+        """Problems that the client named since the document last changed."""
+        return self._diagnostics.of(path)
+
+    async def show(self, path: Path, span: Span | None = None) -> bool:
+        """Bring a place before the person's eyes; False if the client cannot."""
+        window = self._server.client_capabilities.window
+        if window is None or window.show_document is None or not window.show_document.support:
+            return False
+        document = await self._buffers.find(path)
+        uri = document.uri if document is not None else to_uri(path)
+        selection = range_of((await self.read(path)).text, span) if span is not None else None
+        params = types.ShowDocumentParams(uri=uri, take_focus=True, selection=selection)
+        try:
+            result = await self._caller.call(types.WINDOW_SHOW_DOCUMENT, params, seconds=self._bounds.show)
+        except (JsonRpcException, TimeoutError, OSError):
+            return False
+        return bool(getattr(result, "success", False))
+
+    def _documents(self) -> Documents:
+        workspace = self._server.workspace
+        assert isinstance(workspace, Documents), "the server's protocol is a DocumentsProtocol"
+        return workspace

@@ -1,0 +1,93 @@
+"""Watching whether an edit that was sent to the client shows up in what it tells us of the document."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+
+from magent_lsp.lsp.convert import to_path
+from magent_lsp.lsp.documents import Documents, OpenDocument
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """Seconds; how long the client may take."""
+
+    reply: float = 30
+    """For the answer to `workspace/applyEdit`."""
+    change: float = 5
+    """For the `didChange` after that answer."""
+    retry: float = 0.2
+    """Before an edit is sent again that was refused though nothing had changed."""
+    earlier: float = 30
+    """For an earlier edit of the same file that is not confirmed yet."""
+    save: float = 10
+    """For the answer to `magent/save`."""
+    show: float = 10
+    """For the answer to `window/showDocument`."""
+
+
+class Expectation:
+    """Compares a document's text with the expected one after every single change of it.
+
+    Once per notification is not enough: a client may bundle our edit and the user's next keys.
+    """
+
+    def __init__(self, documents: Documents, uri: str, expected: str) -> None:
+        self.uri = uri
+        self.expected = expected
+        self.seen = False
+        """The expected text was there, at least for a moment."""
+        self.closed = False
+        self.changes = 0
+        """Changes that came since."""
+        self.on_change: Callable[[], None] | None = None
+        """Called after each change, with the fields above up to date."""
+        self._path = to_path(uri)
+        self._decided = asyncio.Event()
+        self._changed = asyncio.Event()
+        self.end = documents.observe(self._look)
+
+    def __enter__(self) -> "Expectation":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end()
+
+    async def arrives(self, seconds: float | None) -> bool:
+        """Wait until the expected text was seen, the document closed or time ran out; whether it was seen."""
+        await _within(self._decided, seconds)
+        return self.seen
+
+    async def changed(self, seconds: float) -> None:
+        """Wait for any change, or until time runs out."""
+        await _within(self._changed, seconds)
+
+    def _look(self, document: OpenDocument | None, uri: str) -> None:
+        if uri != self.uri and (self._path is None or to_path(uri) != self._path):
+            return
+        self.changes += 1
+        self._changed.set()
+        if document is None:
+            self.closed = True
+        elif len(document.mirror) == len(self.expected) and document.mirror.text == self.expected:
+            self.seen = True
+        if self.seen or self.closed:
+            self._decided.set()
+        if self.on_change is not None:
+            try:
+                self.on_change()
+            except Exception:
+                logger.exception("a late change of %r could not be told", uri)
+
+
+async def _within(event: asyncio.Event, seconds: float | None) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
