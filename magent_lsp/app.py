@@ -89,7 +89,7 @@ class Magent:
         )
         self.grants = GrantStore(dirs)
         self.trust_store = TrustStore(dirs)
-        self._environ = dict(environ)
+        self._environ = environ
         self._sources = Sources(
             dirs=dirs, environ=self._environ, client=client_settings or {}, allow=allow, overrides=overrides
         )
@@ -409,6 +409,7 @@ class Magent:
         extra = dict(settings.model_settings)
         return ModelSettings(
             model=choice.model,
+            reason=choice.reason,
             api_base=choice.api_base,
             api_key=choice.api_key,
             temperature=extra.pop("temperature", None),

@@ -28,6 +28,8 @@ class ModelSettings:
     max_tokens: int | None = None
     extra: dict[str, Any] = field(default_factory=dict)
     """Further options handed to the provider as they are."""
+    reason: str = ""
+    """Why this model was taken, for people."""
     connect_timeout: float = 10
     first_chunk_timeout: float = 180
     chunk_timeout: float = 60

@@ -131,10 +131,21 @@ class Driver:
                 parent_run_id=run.parent.id if run.parent else None,
             )
         )
-        if run.parent is None:
-            for problem in run.snapshot.problems:
-                if problem.severity == "error":
-                    run.emit(Notice(level="warning", message=f"{problem.path}: {problem.message}"))
+        if run.parent is None and not run.session.messages:
+            self._say_what_is_wrong(run)
+
+    def _say_what_is_wrong(self, run: Run) -> None:
+        for problem in run.snapshot.problems:
+            if problem.severity == "error":
+                run.emit(Notice(level="warning", message=str(problem)))
+        if not run.snapshot.trusted:
+            run.emit(
+                Notice(
+                    level="info",
+                    message="This project's own config only tightens until you trust it: `magent.trust` "
+                    "(in the terminal: /trust) shows what it would allow or run.",
+                )
+            )
 
     async def _expand(self, run: Run, executor: Executor) -> Expanded:
         if run.parent is not None:
@@ -148,6 +159,8 @@ class Driver:
         wished = run.request.model or run.session.model or agent_model
         settings = await self._host.model_settings(run.settings, wished)
         agent = run.agent
+        if run.parent is None and not run.session.messages and settings.reason:
+            run.emit(Notice(level="info", message=f"Model: {settings.model} ({settings.reason})."))
         return replace(
             settings,
             temperature=settings.temperature if agent.temperature is None else agent.temperature,

@@ -66,7 +66,7 @@ async def _ask(run: Run, request: PermissionRequest, subjects: Sequence[Subject]
         with run.budget.waiting():
             return await run.host.gate.ask(
                 request,
-                run.emit,
+                run.root.emit,
                 still_needed=lambda: judge_for(run, subjects).verdict != "allow",
                 minutes=run.settings.permission_timeout_minutes,
             )

@@ -1,91 +1,14 @@
 """The whole agent on a real folder, with a loopback model server that speaks the real wire format."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from magent_lsp.app import Magent
-from magent_lsp.core.events import Envelope, RunFinished
-from magent_lsp.core.messages import AssistantMessage, ToolMessage
-from magent_lsp.core.request import PermissionReply, PermissionRequest, RunRequest
-from magent_lsp.headless.editor import DiskEditor
-from magent_lsp.store.dirs import Dirs
-from tests.support.model_server import ModelServer, call
-
-
-@dataclass
-class Record:
-    """A sink that keeps everything."""
-
-    envelopes: list[Envelope] = field(default_factory=list)
-
-    def emit(self, event: Envelope) -> None:
-        self.envelopes.append(event)
-
-    def types(self) -> list[str]:
-        return [envelope.event.type for envelope in self.envelopes]
-
-    def of(self, kind: str) -> list[Any]:
-        return [envelope.event for envelope in self.envelopes if envelope.event.type == kind]
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        yield server
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    folder = tmp_path / "ws"
-    folder.mkdir()
-    (folder / "a.py").write_text("def hello():\n    return 'helo'\n")
-    return folder
-
-
-@dataclass
-class Desk:
-    """An agent with a person who answers as told."""
-
-    magent: Magent
-    events: Record
-    workspace: Path
-    asked: list[PermissionRequest]
-    answers: list[PermissionReply]
-
-    async def run(self, prompt: str, **more: Any) -> RunFinished:
-        started = self.magent.start(RunRequest(prompt=prompt, **more))
-        return await self.magent.wait(started.run_id)
-
-
-@pytest.fixture
-async def desk(server: ModelServer, workspace: Path, tmp_path: Path) -> AsyncIterator[Desk]:
-    asked: list[PermissionRequest] = []
-    answers: list[PermissionReply] = []
-
-    async def person(request: PermissionRequest) -> PermissionReply:
-        asked.append(request)
-        return answers.pop(0) if answers else PermissionReply(reply="allow_once")
-
-    events = Record()
-    magent = Magent(
-        folders=[workspace],
-        editor=DiskEditor(permission=person),
-        sink=events,
-        dirs=Dirs.under(tmp_path / "home"),
-        environ={"PATH": "/usr/bin:/bin", "OPENAI_API_KEY": "sk-test-secret-value-123456"},
-        overrides={
-            "model": server.model("openai"),
-            "apiBase": server.base("openai"),
-            "retry": {"tries": 3, "baseSeconds": 0.01, "maxSeconds": 0.05},
-        },
-    )
-    yield Desk(magent, events, workspace, asked, answers)
-    await magent.close()
+from magent_lsp.core.messages import ToolMessage
+from magent_lsp.core.request import PermissionReply, RunRequest
+from tests.engine.conftest import Desk
+from tests.support.model_server import Call, ModelServer, call
 
 
 async def test_an_edit_is_asked_for_applied_and_undone(desk: Desk, server: ModelServer) -> None:
@@ -198,8 +121,6 @@ async def test_a_bad_key_is_an_error_that_says_so_and_hides_the_key(desk: Desk, 
 async def test_a_malformed_call_gets_an_error_and_the_loop_goes_on(
     desk: Desk, server: ModelServer, name: str, arguments: str
 ) -> None:
-    from tests.support.model_server import Call
-
     server.reply(calls=[Call(name=name, arguments=arguments)])
     server.reply("I see.")
     outcome = await desk.run("go")

@@ -1,0 +1,112 @@
+"""An agent on a real folder, with a loopback model server and a person who answers as told."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from magent_lsp.app import Magent
+from magent_lsp.core.events import Envelope, RunFinished
+from magent_lsp.core.request import PermissionReply, PermissionRequest, RunRequest
+from magent_lsp.headless.editor import DiskEditor
+from magent_lsp.store.dirs import Dirs
+from tests.support.model_server import ModelServer
+
+
+@dataclass
+class Record:
+    """A sink that keeps everything."""
+
+    envelopes: list[Envelope] = field(default_factory=list)
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def emit(self, event: Envelope) -> None:
+        self.envelopes.append(event)
+        self.news.set()
+
+    def types(self) -> list[str]:
+        return [envelope.event.type for envelope in self.envelopes]
+
+    def of(self, kind: str) -> list[Any]:
+        return [envelope.event for envelope in self.envelopes if envelope.event.type == kind]
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "ws"
+    folder.mkdir()
+    (folder / "a.py").write_text("def hello():\n    return 'helo'\n")
+    return folder
+
+
+@dataclass
+class Desk:
+    """An agent with a person who answers as told."""
+
+    magent: Magent
+    events: Record
+    workspace: Path
+    asked: list[PermissionRequest]
+    answers: list[PermissionReply]
+    overrides: dict[str, Any]
+    environ: dict[str, str]
+
+    def set(self, **settings: Any) -> None:
+        """Settings as an editor would send them; they count over the defaults given below."""
+        self.overrides.update(settings)
+        for key in [key for key, value in self.overrides.items() if value is None]:
+            del self.overrides[key]
+        self.magent.reload()
+
+    def forget_keys(self) -> None:
+        """As on a machine where no provider is set up."""
+        self.environ.pop("OPENAI_API_KEY", None)
+        self.magent.reload()
+
+    async def until(self, kind: str) -> None:
+        """Wait until an event of that kind has come."""
+        async with asyncio.timeout(10):
+            while kind not in self.events.types():
+                self.events.news.clear()
+                await self.events.news.wait()
+
+    async def run(self, prompt: str, **more: Any) -> RunFinished:
+        started = self.magent.start(RunRequest(prompt=prompt, **more))
+        return await self.magent.wait(started.run_id)
+
+
+@pytest.fixture
+async def desk(server: ModelServer, workspace: Path, tmp_path: Path) -> AsyncIterator[Desk]:
+    asked: list[PermissionRequest] = []
+    answers: list[PermissionReply] = []
+
+    async def person(request: PermissionRequest) -> PermissionReply:
+        asked.append(request)
+        return answers.pop(0) if answers else PermissionReply(reply="allow_once")
+
+    events = Record()
+    environ = {"PATH": "/usr/bin:/bin", "OPENAI_API_KEY": "sk-test-secret-value-123456"}
+    overrides: dict[str, Any] = {
+        "model": server.model("openai"),
+        "apiBase": server.base("openai"),
+        "retry": {"tries": 3, "baseSeconds": 0.01, "maxSeconds": 0.05},
+    }
+    magent = Magent(
+        folders=[workspace],
+        editor=DiskEditor(permission=person),
+        sink=events,
+        dirs=Dirs.under(tmp_path / "home"),
+        environ=environ,
+        overrides=overrides,
+    )
+    yield Desk(magent, events, workspace, asked, answers, overrides, environ)
+    await magent.close()
