@@ -228,7 +228,7 @@ class CompactionRecord(_Record):
     kept_from: str | None = None
     """Id of the first message that is kept as it is; None: none is."""
     pruned: dict[str, str] = {}
-    """Id of a tool message -> the line that stands for its text."""
+    """Id of a message -> the shorter text that it holds from here on."""
 
 
 class TitleRecord(_Record):

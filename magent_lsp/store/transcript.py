@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from magent_lsp.core.messages import Message, ToolMessage, Usage, UserMessage
+from magent_lsp.core.messages import AssistantMessage, Message, SystemMessage, Usage, UserMessage
 from magent_lsp.core.session import Todo
 from magent_lsp.store.problems import Problem
 from magent_lsp.store.records import (
@@ -63,6 +63,8 @@ class Transcript:
                 self.edits.append(record)
             case CompactionRecord():
                 self.view = compacted(self.view, record)
+                if record.summary == "" and record.kept_from is None:  # the conversation was cleared
+                    self.todos, self.seen, self.skills = (), {}, {}
 
     def _take_message(self, record: MessageRecord | ToolRecord) -> None:
         for message in messages_of(record):
@@ -141,10 +143,13 @@ def compacted(view: list[Message], record: CompactionRecord) -> list[Message]:
     start = len(pruned)
     if record.kept_from is not None:
         start = next((n for n, m in enumerate(pruned) if getattr(m, "id", None) == record.kept_from), 0)
-    return [UserMessage(id=record.id, text=record.summary, synthetic=True), *pruned[start:]]
+    summary = [UserMessage(id=record.id, text=record.summary, synthetic=True)] if record.summary else []
+    return [*summary, *pruned[start:]]
 
 
-def _pruned(message: Message, stubs: Mapping[str, str]) -> Message:
-    if isinstance(message, ToolMessage) and message.id in stubs:
-        return replace(message, text=stubs[message.id], images=())
-    return message
+def _pruned(message: Message, texts: Mapping[str, str]) -> Message:
+    if isinstance(message, SystemMessage) or message.id not in texts:
+        return message
+    if isinstance(message, AssistantMessage):
+        return replace(message, text=texts[message.id])
+    return replace(message, text=texts[message.id], images=())
