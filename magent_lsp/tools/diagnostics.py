@@ -23,7 +23,7 @@ class Input(BaseModel):
 
 
 def _subjects(input: Input) -> tuple[Subject, ...]:
-    return () if input.path is None else subjects("diagnostics", input.path)
+    return () if input.path is None else subjects(input.path, "diagnostics")
 
 
 async def _run(input: Input, context: ToolContext) -> ToolResult:
@@ -35,7 +35,7 @@ async def _run(input: Input, context: ToolContext) -> ToolResult:
 
 
 def _result(found: Sequence[Diagnostic], path: Path | None, context: ToolContext) -> ToolResult:
-    view = View(context, path or context.folder)
+    view = View(context, path or context.folder, "diagnostics")
     ordered = sorted(
         (each for each in found if view.shows(each.path)),
         key=lambda each: (_ORDER.index(each.severity), each.path.parts, each.span, each.message),

@@ -85,7 +85,7 @@ def _subjects(input: Input) -> tuple[Subject, ...]:
         port = "" if parts.port in (None, {"http": 80, "https": 443}.get(parts.scheme)) else f":{parts.port}"
     except ValueError:  # `run` says what is wrong with it
         return (Subject(tool="fetch", kind="url", value=input.url),)
-    host = parts.hostname or ""
+    host = (parts.hostname or "").rstrip(".")
     host = f"[{host}]" if ":" in host else host
     user = f"{parts.netloc.rpartition('@')[0]}@" if "@" in parts.netloc else ""
     plain = parts._replace(netloc=f"{user}{host}{port}", path=parts.path or "/", fragment="").geturl()

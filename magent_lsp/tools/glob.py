@@ -25,7 +25,7 @@ class Input(BaseModel):
 
 
 def _subjects(input: Input) -> tuple[Subject, ...]:
-    return subjects("glob", input.path)
+    return subjects(input.path, "glob")
 
 
 async def _run(input: Input, context: ToolContext) -> ToolResult:
@@ -63,7 +63,7 @@ def _below(pattern: str, root: Path) -> str:
 def _result(
     names: Sequence[str], matches: Callable[[str], bool], root: Path, ignored: Ignored, context: ToolContext
 ) -> ToolResult:
-    view = View(context, root)
+    view = View(context, root, "glob")
     found = [root / name for name in names if matches(name)]
     if ignored.from_above:
         found = [path for path in found if not ignored.hides(path)]

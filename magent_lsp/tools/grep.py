@@ -17,6 +17,9 @@ from magent_lsp.tools.paths import relative, resolve
 from magent_lsp.tools.search import TIME_LIMIT, Hit, Query, find_rg, search_files, search_text
 from magent_lsp.tools.view import View, subjects
 
+_RULES = ("grep", "read_file")
+"""Whose rules count: contents are shown, as by read_file."""
+
 FindRg = Callable[[Mapping[str, str]], str | None]
 
 
@@ -32,7 +35,7 @@ class Input(BaseModel):
 
 
 def _subjects(input: Input) -> tuple[Subject, ...]:
-    return subjects("grep", input.path)
+    return subjects(input.path, *_RULES)
 
 
 def _title(input: Input) -> str:
@@ -84,7 +87,7 @@ class _Sieve:
     def __init__(self, input: Input, root: Path, context: ToolContext) -> None:
         self.groups: dict[str, list[Hit]] = {}
         """The hits by file, relative to `place`."""
-        view = View(context, root)
+        view = View(context, root, *_RULES)
         self._is_file = not root.is_dir()
         self.place = root.parent if self._is_file else root
         self.ignored = Ignored(self.place, context.folder)

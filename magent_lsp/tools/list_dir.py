@@ -24,7 +24,7 @@ class Input(BaseModel):
 
 
 def _subjects(input: Input) -> tuple[Subject, ...]:
-    return subjects("list_dir", input.path)
+    return subjects(input.path, "list_dir")
 
 
 async def _run(input: Input, context: ToolContext) -> ToolResult:
@@ -37,7 +37,7 @@ def _list(input: Input, context: ToolContext) -> ToolResult:
         raise ToolError(f"There is no folder {input.path!r}.")
     if not root.is_dir():
         raise ToolError(f"{input.path!r} is a file, not a folder; use read_file.")
-    view, ignored = View(context, root), Ignored(root, context.folder)
+    view, ignored = View(context, root, "list_dir"), Ignored(root, context.folder)
     lines: list[tuple[tuple[str, ...], str]] = []
     hidden = left = 0
     todo = deque([(root, 1)])

@@ -11,13 +11,15 @@ _STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
 class View:
     """The files below one root that a call may show.
 
-    The call itself was judged for its root. So a file is shown if reading it is no stricter than reading
+    The call itself was judged for its root. So a file is shown if its verdict is no stricter than that of
     the root; what would be asked or denied more strictly is left out without a word, as a note would tell
     that a file or a match is there.
     """
 
-    def __init__(self, context: ToolContext, root: Path) -> None:
+    def __init__(self, context: ToolContext, root: Path, *tools: str) -> None:
+        """`tools` are those whose rules count; a denied `read_file` counts for each of them."""
         self._context = context
+        self._tools = tools
         self._root = root
         self._limit = self._strictness(root)
         self._known: dict[Path, bool] = {}
@@ -37,12 +39,11 @@ class View:
         ]
 
     def _strictness(self, path: Path) -> int:
-        return _STRICTNESS[self._context.judge(Subject(tool="read_file", kind="path", value=str(path)))]
+        judge = self._context.judge
+        found = (judge(Subject(tool=tool, kind="path", value=str(path))) for tool in self._tools)
+        return max(_STRICTNESS[verdict] for verdict in found)
 
 
-def subjects(tool: str, path: str) -> tuple[Subject, ...]:
-    """What a search or listing touches: its own name's rules count, and those of reading the path."""
-    return (
-        Subject(tool=tool, kind="path", value=path),
-        Subject(tool="read_file", kind="path", value=path),
-    )
+def subjects(path: str, *tools: str) -> tuple[Subject, ...]:
+    """What a search or listing touches, once for each tool whose rules count."""
+    return tuple(Subject(tool=tool, kind="path", value=path) for tool in tools)

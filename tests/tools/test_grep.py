@@ -243,7 +243,11 @@ async def test_the_loop_is_not_blocked(tmp_path: Path, find: grep.FindRg) -> Non
         assert "foo" in await run(find, context_for(tmp_path, editor=editor), pattern="foo", glob="*.py")
 
 
-def test_titles() -> None:
+def test_people_and_rules_see_the_path() -> None:
+    assert [subject.tool for subject in grep.TOOL.subjects(parse(grep.TOOL, pattern="x"))] == [
+        "grep",
+        "read_file",
+    ]
     assert grep.TOOL.title(parse(grep.TOOL, pattern="foo")) == "Search for 'foo'"
     assert grep.TOOL.title(parse(grep.TOOL, pattern="foo", path="src")) == "Search for 'foo' in src"
 

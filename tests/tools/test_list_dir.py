@@ -83,9 +83,6 @@ async def test_the_loop_is_not_blocked(tmp_path: Path) -> None:
         assert "a/" in await listing(tmp_path)
 
 
-def test_rules_of_its_own_and_those_of_reading_count() -> None:
-    assert TOOL.subjects(parse(TOOL, path="src")) == (
-        Subject(tool="list_dir", kind="path", value="src"),
-        Subject(tool="read_file", kind="path", value="src"),
-    )
+def test_people_and_rules_see_the_path() -> None:
+    assert TOOL.subjects(parse(TOOL, path="src")) == (Subject(tool="list_dir", kind="path", value="src"),)
     assert TOOL.title(parse(TOOL)) == "List ."
