@@ -54,7 +54,7 @@ def normalise(messages: Sequence[Message]) -> list[Message]:
     for at, message in enumerate(turns):
         if isinstance(message, AssistantMessage):
             calls = tuple(_valid_call(call, call_ids) for call in message.tool_calls)
-            history.append(replace(message, tool_calls=calls))
+            history.append(message if calls == message.tool_calls else replace(message, tool_calls=calls))
             found = results.get(at, {})
             history += (_result(call, found.get(n), message, names) for n, call in enumerate(calls))
         elif not isinstance(message, ToolMessage):
@@ -66,26 +66,30 @@ def _kept(messages: Iterable[Message]) -> list[Message]:
     """All but empty messages and stray system prompts, with texts that can be sent as UTF-8."""
     kept: list[Message] = []
     for message in messages:
+        text = _sendable(message.text)
         if isinstance(message, SystemMessage):
-            if not kept and message.text.strip():
-                kept.append(replace(message, text=_sendable(message.text)))
+            if kept or not text:
+                continue
         elif isinstance(message, UserMessage):
-            if message.text.strip() or message.images:
-                kept.append(replace(message, text=_sendable(message.text)))
+            if not text and not message.images:
+                continue
         elif isinstance(message, AssistantMessage):
-            if message.text.strip() or message.tool_calls:
-                reasoning = _sendable(message.reasoning)
-                kept.append(replace(message, text=_sendable(message.text), reasoning=reasoning))
-        else:
-            text = message.text if message.text.strip() or message.images else NO_OUTPUT
-            kept.append(replace(message, text=_sendable(text)))
+            if not text and not message.tool_calls:
+                continue
+            reasoning = _sendable(message.reasoning)
+            if reasoning != message.reasoning:
+                message = replace(message, reasoning=reasoning)
+        elif not text and not message.images:
+            text = NO_OUTPUT
+        kept.append(message if text == message.text else replace(message, text=text))
     return kept
 
 
 def _sendable(text: str) -> str:
     """Without lone surrogates, which no HTTP client can encode; blank text becomes empty."""
-    text = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
-    return text if text.strip() else ""
+    if text.isspace():
+        return ""
+    return text if text.isascii() else _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def _unique_messages(messages: Iterable[Message], names: "_Names") -> list[Message]:
@@ -99,7 +103,8 @@ def _unique_messages(messages: Iterable[Message], names: "_Names") -> list[Messa
         if message.id and known.get(message.id) == message:
             continue  # written down twice
         known.setdefault(message.id, message)
-        unique.append(replace(message, id=names.take(message.id or "message")))
+        own_id = names.take(message.id or "message")
+        unique.append(message if own_id == message.id else replace(message, id=own_id))
     return unique
 
 
@@ -126,12 +131,12 @@ def _paired(messages: Sequence[Message]) -> dict[int, dict[int, ToolMessage]]:
 
 
 def _valid_call(call: ToolCall, ids: "_Names") -> ToolCall:
-    return replace(
-        call,
+    valid = ToolCall(
         id=ids.take_call(call.id),
         name=_BAD_ID.sub("_", call.name)[:_MAX_NAME] or "unknown_tool",
         arguments=_valid_arguments(call.arguments),
     )
+    return call if valid == call else valid
 
 
 def _valid_arguments(arguments: str) -> str:
@@ -160,7 +165,8 @@ def _result(
 ) -> ToolMessage:
     """The result of a call under the call's own id and name, or one that says why there is none."""
     if found is not None:
-        return replace(found, call_id=call.id, name=call.name)
+        right = found.call_id == call.id and found.name == call.name
+        return found if right else replace(found, call_id=call.id, name=call.name)
     text = CUT_OFF if message.finish in ("length", "cut") else INTERRUPTED
     own_id = names.take(f"{message.id}-{call.id}")
     return ToolMessage(id=own_id, call_id=call.id, name=call.name, text=text, status="cancelled")

@@ -3,7 +3,7 @@
 import errno
 import os
 import random
-import resource
+
 import signal
 import subprocess
 import sys
@@ -172,6 +172,7 @@ def test_a_full_disk_is_told_once_and_never_raised() -> None:
 
 def test_what_a_full_disk_did_not_take_is_written_once_it_can_be(tmp_path: Path) -> None:
     """A real limit of the kernel cuts a record in the middle; it is there again when the limit is gone."""
+    resource = pytest.importorskip("resource")
     told: list[str] = []
     path = tmp_path / "s.jsonl"
     file = JournalFile(path, told.append)

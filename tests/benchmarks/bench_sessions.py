@@ -1,0 +1,102 @@
+"""What sessions cost: `python tests/benchmarks/bench_sessions.py [--json]`.
+
+Exits with 1 if a number is over its bound, so that CI can hold it.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from magent_lsp.core.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from magent_lsp.engine.compaction import plan_compaction
+from magent_lsp.engine.history import normalise
+from magent_lsp.engine.merge import merge
+from magent_lsp.store.sessions import SessionStore
+
+MESSAGES = 10_000
+SESSIONS = 300
+BOUNDS = {
+    "append, median (ms)": 1.0,
+    "append of the last thousand against the first (times)": 3.0,
+    "load of 10,000 messages (s)": 1.0,
+    "normalise of 10,000 messages (s)": 0.5,
+    "compaction plan of 10,000 messages (s)": 1.0,
+    "list of 300 sessions (s)": 0.5,
+    "search in 300 sessions and 10,000 messages (s)": 1.0,
+    "merge of a 1 MB file (s)": 1.0,
+}
+
+
+def messages() -> list[Message]:
+    """A conversation with calls and outputs of usual size."""
+    made: list[Message] = []
+    for n in range(MESSAGES // 4):
+        call = ToolCall(id=f"c{n}", name="bash", arguments='{"command": "make test"}')
+        made.append(UserMessage(id=f"u{n}", text="please look into this " * 5))
+        made.append(AssistantMessage(id=f"a{n}", text="Looking.", tool_calls=(call,)))
+        made.append(ToolMessage(id=f"t{n}", call_id=call.id, name="bash", text="some output\n" * 80))
+        made.append(AssistantMessage(id=f"e{n}", text="This is what I found. " * 10))
+    return made
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """How long one call takes."""
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin
+
+
+def measure(state: Path) -> dict[str, float]:
+    """All numbers, under the names of their bounds."""
+    store = SessionStore(state, normalise=normalise)
+    said = messages()
+    session = store.create(state, "build")
+    costs = [seconds(lambda message=message: session.append(message)) for message in said]  # type: ignore[misc]
+    store.close(session)
+    numbers = {
+        "append, median (ms)": statistics.median(costs) * 1_000,
+        "append of the last thousand against the first (times)": statistics.median(costs[-1_000:])
+        / statistics.median(costs[:1_000]),
+        "load of 10,000 messages (s)": seconds(lambda: store.open(session.id)),
+        "normalise of 10,000 messages (s)": seconds(lambda: normalise(said)),
+        "compaction plan of 10,000 messages (s)": seconds(lambda: plan_compaction(said, limit=100_000)),
+    }
+    store.close_all()
+    for n in range(SESSIONS - 1):
+        other = store.create(state, "build")
+        for message in said[n * 4 : n * 4 + 8]:
+            other.append(message)
+        store.close(other)
+    numbers["list of 300 sessions (s)"] = seconds(store.list)
+    search = seconds(lambda: store.search("no such words anywhere"))
+    numbers["search in 300 sessions and 10,000 messages (s)"] = search
+    lines = [f"line {n % 700} of the file\n" for n in range(45_000)]
+    base = "".join(lines)
+    ours, theirs = base.replace("line 5 ", "LINE 5 ", 20), base + "more\n"
+    numbers["merge of a 1 MB file (s)"] = seconds(lambda: merge(base, ours, theirs))
+    return numbers
+
+
+def main() -> int:
+    """Measure, print, compare."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        numbers = measure(Path(folder))
+    over = {name for name, value in numbers.items() if value > BOUNDS[name]}
+    if arguments.json:
+        print(json.dumps(numbers, indent=2))
+    else:
+        for name, value in numbers.items():
+            print(f"{value:10.4f}  (bound {BOUNDS[name]:g}){'  OVER' if name in over else ''}  {name}")
+    return 1 if over else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
