@@ -107,6 +107,10 @@ def _kind_in_stream(error: BaseException) -> ModelErrorKind:
     original = getattr(error, "original_exception", None)
     if original is None:
         return "cut"
+    if "repeating the same chunk" in str(
+        original
+    ):  # the client's guard against a model gone round in circles
+        return "cut"
     kind = _kind(original, str(original), _status(original))
     return kind if kind in ("overflow", "refused", "rate_limit", "auth", "server") else "cut"
 

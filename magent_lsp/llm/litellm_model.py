@@ -74,18 +74,33 @@ async def _chunks(
 ) -> AsyncGenerator[tuple[Any, Usage | None]]:
     """The chunks, each within its time, with the usage if one tells it."""
     loop = asyncio.get_running_loop()
-    deadline = loop.time() + settings.first_chunk_timeout
-    async with asyncio.timeout_at(deadline):
+    patience = settings.first_chunk_timeout
+    deadline = loop.time() + patience
+    async with _within(deadline, f"{settings.model!r} did not answer within {patience:g} s"):
         response = await litellm.acompletion(**request)
     async with aclosing(response):
         while True:
             try:
-                async with asyncio.timeout_at(deadline):
+                # the client's own timeout does not see a stream of nothing but keep-alives
+                async with _within(deadline, f"{settings.model!r} said nothing for {patience:g} s"):
                     chunk = await anext(response)
             except StopAsyncIteration:
                 return
             yield chunk, _usage(chunk, response, settings.model)
-            deadline = loop.time() + settings.chunk_timeout
+            patience = settings.chunk_timeout
+            deadline = loop.time() + patience
+
+
+@contextlib.asynccontextmanager
+async def _within(deadline: float, else_: str) -> AsyncGenerator[None]:
+    limit = asyncio.timeout_at(deadline)
+    try:
+        async with limit:
+            yield
+    except TimeoutError as error:
+        if limit.expired():
+            raise ModelError(f"{else_}; `timeouts` sets how long to wait", kind="timeout") from error
+        raise
 
 
 def _check_key(settings: ModelSettings) -> None:
@@ -214,8 +229,6 @@ def _estimate(request: Mapping[str, Any], size: int, model: str) -> Usage:
 
 
 def _translated(error: Exception, settings: ModelSettings) -> ModelError:
-    if isinstance(error, TimeoutError) and not hasattr(error, "status_code"):
-        return ModelError(f"{settings.model!r} did not go on answering in time", kind="timeout")
     secrets = {*known_secrets(os.environ), settings.api_key or ""}
     return model_error(error, model=settings.model, api_base=settings.api_base, secrets=secrets)
 
@@ -271,11 +284,13 @@ def warm() -> None:
     # its own counts and logs cost 0.8 s at the first request, and ask an Ollama server without await
     litellm.disable_token_counter = True
     litellm.disable_streaming_logging = True
-    importlib.import_module("litellm.litellm_core_utils.default_encoding")
-    for _ in litellm.completion(model="openai/warm-up", messages=_HELLO, mock_response="hello", stream=True):
-        pass
-    if not getproxies():
-        asyncio.run(_knock())
+    with contextlib.suppress(Exception):  # what cannot be done now is done, or fails, at the request
+        importlib.import_module("litellm.litellm_core_utils.default_encoding")
+        mock = litellm.completion(model="openai/warm-up", messages=_HELLO, mock_response="hello", stream=True)
+        for _ in mock:
+            pass
+        if not getproxies():
+            asyncio.run(_knock())
 
 
 async def _knock() -> None:

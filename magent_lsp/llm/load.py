@@ -1,6 +1,7 @@
 """All models behind one port: recorded scripts, and real ones through a client that loads in a thread."""
 
 import asyncio
+import contextlib
 import gc
 import importlib
 import os
@@ -89,9 +90,8 @@ class Models:
         if self._loading is None or (self._loading.done() and self._loading.exception()):
             self._loading = _load_in_thread()
         try:
-            # shielded: the first one who waits may be cancelled, the others still need it
-            return await asyncio.shield(asyncio.wrap_future(self._loading))
-        except ImportError as error:
+            return await _result(self._loading)
+        except Exception as error:
             raise ModelError(
                 f"the model client could not be loaded ({error}); reinstall magent-lsp", kind="unconfigured"
             ) from error
@@ -99,8 +99,8 @@ class Models:
 
 def load() -> Client:
     """The client, loaded here and now: for a terminal command, or a thread."""
-    if _CLIENT in sys.modules:
-        return cast("Client", sys.modules[_CLIENT])
+    if _CLIENT in sys.modules:  # loaded, or being loaded by another thread, for which this waits
+        return cast("Client", importlib.import_module(_CLIENT))
     protect(os.environ)
     collecting = gc.isenabled()
     gc.disable()  # collections during the import would stop the event loop for up to 0.3 s
@@ -123,6 +123,19 @@ def protect(environ: MutableMapping[str, str]) -> None:
     environ["LITELLM_MODE"] = "PRODUCTION"
     environ["LITELLM_OFFLINE_MODE"] = "true"
     environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+
+
+async def _result(loading: Future[Client]) -> Client:
+    """Wait for another thread; whoever gives up spoils nothing for the others."""
+    loop, done = asyncio.get_running_loop(), asyncio.Event()
+
+    def wake(_: Future[Client]) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop may be closed by now
+            loop.call_soon_threadsafe(done.set)
+
+    loading.add_done_callback(wake)
+    await done.wait()
+    return loading.result()
 
 
 def _load_in_thread() -> Future[Client]:

@@ -10,18 +10,34 @@ _SECRET = re.compile(
 )
 _HARMLESS = frozenset({"PASS", "KEY", "SSH_AUTH_SOCK", "XDG_SESSION_COOKIE"})
 _SHORTEST = 6
+_COMMON = frozenset({"enabled", "disabled", "default", "required", "optional"})
+_PASSWORD = re.compile(r"\w://[^/\s:@]*:(?P<password>[^/\s@]+)@")
 _LOOKS_SECRET = re.compile(r"\b(?:sk|pk|xai|gsk|ghp|gho|github_pat|AIza)[-_]?[A-Za-z0-9_-]{20,}")
 
 
 def secret_names(environ: Mapping[str, str]) -> frozenset[str]:
-    """The names of variables that hold keys, tokens or passwords."""
-    return frozenset(name for name in environ if _SECRET.search(name) and name not in _HARMLESS)
+    """The names of variables that hold keys, tokens or passwords, such as within a URL."""
+    return frozenset(
+        name for name, value in environ.items() if _is_secret(name) or _holds_password(name, value)
+    )
 
 
 def known_secrets(environ: Mapping[str, str]) -> frozenset[str]:
-    """The values of those variables, without such as are too short to be secret."""
-    values = (environ[name] for name in secret_names(environ))
-    return frozenset(value for value in values if len(value) >= _SHORTEST)
+    """The values of those variables, without such as are too short or too common to be secret."""
+    named = {value.strip() for name, value in environ.items() if _is_secret(name)}
+    in_urls = {match["password"] for value in environ.values() for match in _PASSWORD.finditer(value)}
+    return frozenset(
+        value for value in named | in_urls if len(value) >= _SHORTEST and value.lower() not in _COMMON
+    )
+
+
+def _is_secret(name: str) -> bool:
+    return name not in _HARMLESS and bool(_SECRET.search(name))
+
+
+def _holds_password(name: str, value: str) -> bool:
+    # commands need their proxy; its password is taken out of texts all the same
+    return not name.lower().endswith("_proxy") and bool(_PASSWORD.search(value))
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:

@@ -192,6 +192,9 @@ def test_secrets_of_the_environment_are_known_and_taken_out() -> None:
         "KEYBOARD": "qwerty-layout",
         "TOKENIZERS_PARALLELISM": "false",
         "SHORT_KEY": "abc",
+        "USE_AUTH": "enabled",
+        "DATABASE_URL": "postgres://me:db-password@db.example:5432/app",
+        "HTTPS_PROXY": "http://me:proxy-password@proxy.example",
     }
     assert secret_names(environ) == {
         "ANTHROPIC_API_KEY",
@@ -200,9 +203,12 @@ def test_secrets_of_the_environment_are_known_and_taken_out() -> None:
         "DB_PASSWORD",
         "MY_SECRET_THING",
         "SHORT_KEY",
+        "USE_AUTH",
+        "DATABASE_URL",
     }
     secrets = known_secrets(environ)
-    assert "abc" not in secrets, "what is that short would be taken out of ordinary text"
+    assert {"abc", "enabled"}.isdisjoint(secrets), "these would be taken out of ordinary text"
+    assert {"db-password", "proxy-password"} <= secrets
     told = redact("key sk-ant-123456 and hunter2! at /home/me, sk-proj-abcdefghijklmnopqrstuvwx", secrets)
     assert told == "key [secret] and [secret] at /home/me, [secret]"
 

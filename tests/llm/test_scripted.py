@@ -1,12 +1,13 @@
 """Recorded models say what their file says, or which line of it is wrong."""
 
+import re
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from magent_lsp.core.errors import ConfigError, ModelError
+from magent_lsp.core.errors import ConfigError, ModelError, ModelErrorKind
 from magent_lsp.core.messages import (
     AssistantMessage,
     Message,
@@ -17,7 +18,7 @@ from magent_lsp.core.messages import (
     UserMessage,
 )
 from magent_lsp.core.ports import ModelSettings
-from magent_lsp.llm.scripted import Script, read_script
+from magent_lsp.llm.scripted import Reply, Script, When, read_script
 from tests.support.talk import TOOLS
 
 
@@ -189,3 +190,19 @@ def test_json_that_is_broken_names_its_line(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         read_script(tmp_path / "none.yaml")
+
+
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "scripted-models.md"
+
+
+def test_the_documentation_shows_a_script_that_works_and_all_keys(tmp_path: Path) -> None:
+    text = DOCS.read_text()
+    example = text.split("```yaml\n")[2].split("```")[0]
+    script(tmp_path, example)
+    replies, conditions = (
+        set(re.findall(r"^\| `(\w+)`", table, re.MULTILINE))
+        for table in text.split("| key of a reply")[1].split("| key of `when`")
+    )
+    assert replies == set(Reply.model_fields)
+    assert conditions == set(When.model_fields)
+    assert set(re.findall(r"`(\w+)`", text.split("one of")[1].split(".")[0])) == set(get_args(ModelErrorKind))

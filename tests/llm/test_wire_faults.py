@@ -83,6 +83,13 @@ async def test_each_fault_has_its_kind(talk: Talk, wire: Wire, fault: str, kind:
         assert any(isinstance(item, TextDelta) for item in talk.items), "what came first was not shown"
 
 
+async def test_a_model_gone_round_in_circles_is_cut(talk: Talk) -> None:
+    talk.server.reply(["around "] * 300)
+    error = await failure(talk, "openai")
+    assert error.kind == "cut"
+    assert "repeating" in str(error)
+
+
 @EVERY_WIRE
 async def test_a_server_that_is_not_there_is_a_connection_error(talk: Talk, wire: Wire) -> None:
     with socket.socket() as unheard:
