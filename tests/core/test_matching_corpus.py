@@ -1,14 +1,13 @@
 """Calls as models really make them, flaws and all: they land right or are refused, never elsewhere.
 
-The corpus is generated from files of several languages with a fixed seed: for each place a clean edit is made,
-its right result is known, and then the call is spoilt in one of the ways that models spoil calls.
+The corpus is generated from files of several languages with a fixed seed: for each place a clean edit is
+made, its right result is known, and then the call is spoilt in one of the ways that models spoil calls.
 """
 
 import random
 import re
 from collections import Counter
 from collections.abc import Callable
-
 
 from magent_lsp.core.errors import EditError
 from magent_lsp.core.matching import Edit, place
@@ -109,7 +108,7 @@ clean:
 """,
     "guide.md": """# Guide
 
-Install it first.  
+Install it first.\x20\x20
 Then start it with `run`.
 
 It's “simple” – really:
@@ -202,6 +201,11 @@ def plain_quotes(rng: random.Random, file: str, old: str, new: str) -> tuple[str
     return old.translate(table), new.translate(table)
 
 
+def everything(rng: random.Random, file: str, old: str, new: str) -> tuple[str, str]:
+    old, new = deeper(rng, file, *curly_quotes(rng, file, old, new))
+    return crlf(rng, file, *trailing_blanks(rng, file, old, new))
+
+
 def crlf(rng: random.Random, file: str, old: str, new: str) -> tuple[str, str]:
     return old.replace("\n", "\r\n"), new.replace("\n", "\r\n")
 
@@ -252,6 +256,7 @@ SPOILT: dict[str, tuple[Spoil, bool]] = {
     "curly quotes": (curly_quotes, True),
     "plain quotes": (plain_quotes, True),
     "crlf": (crlf, True),
+    "everything": (everything, True),
     "stale context": (stale_context, False),
     "skipped line": (skipped_line, False),
     "too little": (too_little, False),
