@@ -142,9 +142,8 @@ def _read(path: Path, place: Place) -> Definition[Command]:
 
 
 def _name(path: Path, place: Place) -> str:
-    """The file's name, with the folders around it: `a:b`, in opencode's folder `a/b`."""
-    parts = path.relative_to(place.folder).with_suffix("").parts
-    name = ("/" if place.family == "opencode" else ":").join(parts)
+    """The file's name, with the folders around it: `folder:name`."""
+    name = ":".join(path.relative_to(place.folder).with_suffix("").parts)
     if any(sign.isspace() or not sign.isprintable() for sign in name) or len(name) > 100:
         raise ConfigError("a command's file name may not hold blanks; rename it", path=path)
     return name

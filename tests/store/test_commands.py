@@ -60,7 +60,7 @@ def test_our_own_form(project: Path, dirs: Dirs) -> None:
 
 
 def test_opencodes_form(project: Path, dirs: Dirs) -> None:
-    command = load_commands(project, dirs, True).commands["git/changelog"]
+    command = load_commands(project, dirs, True).commands["git:changelog"]
     assert (command.agent, command.model, command.subtask) == (
         "build",
         "anthropic/claude-sonnet-4-20250514",

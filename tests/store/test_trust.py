@@ -112,7 +112,7 @@ def test_the_review_says_what_would_run_and_what_would_be_allowed(
         "replace the agent 'build'",
         "add the agent 'migrator', with the model 'anthropic/claude-sonnet-4-5'",
         "let the agent 'reviewer' use bash: git diff",
-        "add the command /git/changelog, which runs `git log --oneline ..`",
+        "add the command /git:changelog, which runs `git log --oneline ..`",
         "add the skill 'pdf-forms'",
         "use the file .magent/hooks/guard.sh",
         f"use the file CLAUDE.md, a link to {project.parent}/outside.md",
