@@ -46,10 +46,10 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from tests.support.model_request import PATHS, Request
 from tests.support.model_wire import (
     Call,
     Reply,
@@ -65,12 +65,6 @@ from tests.support.model_wire import (
 
 __all__ = ["Call", "ModelServer", "Reply", "Request", "Tokens", "call"]
 
-_PATHS: dict[str, Wire] = {
-    "/v1/chat/completions": "openai",
-    "/chat/completions": "openai",
-    "/v1/messages": "anthropic",
-    "/api/chat": "ollama",
-}
 _OVERFLOW = {
     "openai": "This model's maximum context length is 8192 tokens. However, your messages resulted in "
     "9001 tokens. Please reduce the length of the messages.",
@@ -82,61 +76,6 @@ _POLICY = {
     "anthropic": "Output blocked by content filtering policy",
     "ollama": "content policy",
 }
-
-
-@dataclass(eq=False)
-class Request:
-    """What a client asked."""
-
-    method: str
-    path: str
-    headers: dict[str, str]
-    """Names in lower case."""
-    content: bytes
-    number: int
-    """Counted from 1, chat requests only; 0 for others."""
-    _closed: threading.Event = field(default_factory=threading.Event)
-    _done: threading.Event = field(default_factory=threading.Event)
-
-    @property
-    def json(self) -> dict[str, Any]:
-        """The body."""
-        answer: dict[str, Any] = json.loads(self.content or b"{}")
-        return answer
-
-    @property
-    def wire(self) -> Wire:
-        """The format in which it was asked."""
-        return _PATHS[self.path]
-
-    @property
-    def messages(self) -> list[dict[str, Any]]:
-        """The conversation as it was sent."""
-        answer: list[dict[str, Any]] = self.json["messages"]
-        return answer
-
-    @property
-    def tools(self) -> list[str]:
-        """The names of the tools offered, in order."""
-        return [tool.get("function", tool)["name"] for tool in self.json.get("tools") or []]
-
-    @property
-    def last(self) -> str:
-        """The text of the last message."""
-        return _text(self.messages[-1]["content"])
-
-    @property
-    def closed(self) -> bool:
-        """Whether the client went away before the answer was over."""
-        return self._closed.is_set()
-
-    async def wait_closed(self, seconds: float = 5) -> bool:
-        """Whether the client went away within that time."""
-        return await asyncio.to_thread(self._closed.wait, seconds)
-
-    async def wait_done(self, seconds: float = 5) -> bool:
-        """Whether the answer was over, one way or the other, within that time."""
-        return await asyncio.to_thread(self._done.wait, seconds)
 
 
 class ModelServer:
@@ -286,7 +225,7 @@ class ModelServer:
             try:
                 await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
                 if not answer.done() or isinstance(answer.exception(), OSError):
-                    request._closed.set()
+                    request.closing.set()
             finally:
                 for task in (answer, gone):
                     task.cancel()
@@ -295,7 +234,7 @@ class ModelServer:
             pass  # the client went away, which is what some tests do
         finally:
             if request:
-                request._done.set()
+                request.over.set()
             writer.close()
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
@@ -310,7 +249,7 @@ class ModelServer:
         content = await reader.readexactly(int(headers.get("content-length", 0)))
         path = target.partition("?")[0]
         with self._news:
-            number = self._count() + 1 if path in _PATHS else 0
+            number = self._count() + 1 if path in PATHS else 0
             request = Request(method, path, headers, content, number)
             if not path.startswith("/_"):
                 self._requests.append(request)
@@ -442,12 +381,6 @@ async def _send(
     what = f"content-type: application/json\r\ncontent-length: {len(data)}\r\nconnection: close"
     writer.write(f"HTTP/1.1 {status} -\r\n{what}\r\n{more}\r\n".encode() + data)
     await writer.drain()
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, list):
-        return "".join(_text(part.get("text", part.get("content", ""))) for part in content)
-    return content or ""
 
 
 def main() -> None:
