@@ -118,7 +118,22 @@ def check(messages: list[Message]) -> None:
 # --- histories as bad as they come ----------------------------------------------------------------------
 
 IDS = st.sampled_from(
-    ["a", "b", "c", "call_0", "call_0-2", "", "functions.bash:0", "x" * 60, "é", "c__thought__A+/=", "b-2"]
+    [
+        "a",
+        "b",
+        "c",
+        "call_0",
+        "call_0-2",
+        "",
+        "functions.bash:0",
+        "x" * 60,
+        "é",
+        "c__thought__A+/=",
+        "b-2",
+        "before-a",
+        "a-b",
+        "b-a",
+    ]
 )
 TEXTS = st.sampled_from(["hello", "", "  \n", "\ud800 lone", "ünï 😀", "\x00"])
 ARGUMENTS = st.sampled_from(
@@ -246,6 +261,13 @@ def test_a_cancelled_batch_gets_the_missing_results_and_keeps_the_others() -> No
         ("2", "two", "completed"),
         ("3", INTERRUPTED, "cancelled"),
     ]
+
+
+def test_an_added_result_takes_nobodys_id() -> None:
+    history = normalise([user(), asks(("1", "bash")), user("next", "a-1")])
+    check(history)
+    assert history[-1] == user("next", "a-1")
+    assert normalise(history) == history
 
 
 def test_a_cut_call_is_said_to_have_changed_nothing() -> None:

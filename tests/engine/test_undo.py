@@ -262,8 +262,14 @@ async def test_undo_twice_changes_nothing_more(agent: Agent, editor: Buffers) ->
 async def test_what_the_person_took_back_themselves_is_no_conflict(agent: Agent, editor: Buffers) -> None:
     await agent.change("b", "B\n")
     editor.texts[ROOT / "b"] = "b\n"
-    assert (await agent.undo.undo("r", editor)).conflicts == ()
-    assert editor.texts[ROOT / "b"] == "b\n"
+    await agent.make(DeleteFile(path=ROOT / "a", before=(a := editor.texts[ROOT / "a"])))
+    editor.texts[ROOT / "a"] = a
+    await agent.make(CreateFile(path=ROOT / "new", text="x"))
+    del editor.texts[ROOT / "new"]
+    before = dict(editor.texts)
+    report = await agent.undo.undo("r", editor)
+    assert (report.restored, report.conflicts) == ((), ())
+    assert editor.texts == before
 
 
 async def test_texts_that_are_no_longer_kept_leave_the_file_alone(agent: Agent, editor: Buffers) -> None:

@@ -3,7 +3,6 @@
 import errno
 import os
 import random
-
 import signal
 import subprocess
 import sys
