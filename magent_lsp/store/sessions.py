@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import secrets
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -68,6 +69,8 @@ class SessionStore:
         self._tell = tell
         self._now = now
         self._open: dict[str, _Open] = {}
+        self._guard = threading.RLock()
+        """Held while sessions are opened and closed, in whatever threads; never during an fsync."""
 
     def create(
         self, folder: Path, agent: str, model: str | None = None, parent: str | None = None
@@ -81,21 +84,22 @@ class SessionStore:
         UnknownId if there is none; SessionLocked if another process writes to it: fork it, or open it
         `read_only`, which journals nothing. Rules that loosen are not restored.
         """
-        if entry := self._open.get(session_id):
-            return entry.session
-        path = self.path(session_id)
-        lock = None if read_only else self._lock(path)
-        try:
-            session = self._session(session_id, self._read(path))
-        except BaseException:
-            if lock:
-                lock.release()
-            raise
-        if not read_only:
-            file = JournalFile(path, self._tell)
-            session.journal = self._journal(file)
-            self._open[session_id] = _Open(session=session, file=file, lock=lock)
-        return session
+        with self._guard:
+            if entry := self._open.get(session_id):
+                return entry.session
+            path = self.path(session_id)
+            lock = None if read_only else self._lock(path)
+            try:
+                session = self._session(session_id, self._read(path))
+            except BaseException:
+                if lock:
+                    lock.release()
+                raise
+            if not read_only:
+                file = JournalFile(path, self._tell)
+                session.journal = self._journal(file)
+                self._open[session_id] = _Open(session=session, file=file, lock=lock)
+            return session
 
     def list(self, folder: Path | None = None) -> Sequence[SessionInfo]:
         """Sessions in which something was said, the last used first; of one workspace folder or of all."""
@@ -186,17 +190,17 @@ class SessionStore:
 
     def close(self, session: Session) -> None:
         """Let others write to a session; one in which nothing was said leaves no file."""
-        entry = self._open.get(session.id)
-        if entry is None:
-            return
         self.sync(session)
-        del self._open[session.id]
-        entry.file.close()
-        about = listing.info(entry.file.path)
-        if about is not None and about.empty and not session.messages:
-            entry.file.path.unlink(missing_ok=True)
-        if entry.lock:
-            entry.lock.release()
+        with self._guard:
+            entry = self._open.pop(session.id, None)
+            if entry is None:
+                return
+            entry.file.close()
+            about = listing.info(entry.file.path)
+            if about is not None and about.empty and not session.messages:
+                entry.file.path.unlink(missing_ok=True)
+            if entry.lock:
+                entry.lock.release()
 
     def close_all(self) -> None:
         """Close every open session."""

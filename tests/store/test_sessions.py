@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -108,12 +109,12 @@ def test_an_open_session_is_the_same_object(store: SessionStore, tmp_path: Path)
 
 
 def test_what_the_model_has_read_and_its_skills_come_back(store: SessionStore, tmp_path: Path) -> None:
-    session = talk(store, tmp_path)
-    session.saw(Path("/a.py"), "old")
-    session.saw(Path("/a.py"), "abc")
-    session.learn("testing", "body")
+    session = talk(store, tmp_path, SAID[:2])
+    session.journal("tool", {"seen": {"/a.py": "old"}})
+    session.journal("tool", {"result": SAID[2], "seen": {"/a.py": "abc"}, "skills": {"testing": "body"}})
     store.close(session)
     back = store.open(session.id)
+    assert back.messages == SAID[:3]
     assert back.seen == {"/a.py": "abc"}
     assert back.skills == {"testing": "body"}
 
@@ -213,6 +214,16 @@ def test_a_second_server_cannot_write_but_can_read_and_fork(store: SessionStore,
     second.close_all()
     store.close(session)
     assert another(store).open(session.id).messages == SAID
+
+
+def test_threads_of_one_server_get_the_same_session(store: SessionStore, tmp_path: Path) -> None:
+    session = talk(store, tmp_path)
+    store.close(session)
+    with ThreadPoolExecutor(8) as threads:
+        opened = list(threads.map(store.open, [session.id] * 8))
+        assert all(each is opened[0] for each in opened)
+        list(threads.map(store.close, opened))
+    assert store.open(session.id).messages == SAID
 
 
 def test_a_closed_session_is_free_and_leaves_no_lock(store: SessionStore, tmp_path: Path) -> None:
