@@ -1,9 +1,10 @@
-"""Code actions: answered at once from memory, never with a call to the model."""
+"""Code actions: answered at once from memory, never with a call to the model.
+
+Their prompts are slash commands, so that a person or a project can replace them by files of their own.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -35,14 +36,6 @@ class CodeActions:
     def __init__(self, edge: "Edge") -> None:
         self._edge = edge
 
-    @cached_property
-    def _prompts(self) -> Mapping[str, str]:
-        folder = files("magent_lsp.lsp") / "prompts"
-        return {
-            name: (folder / f"{name}.md").read_text(encoding="utf-8").strip()
-            for name in ("explain", "improve", "fix", "tests", "document", "comment")
-        }
-
     def answer(self, params: types.CodeActionParams) -> list[types.CodeAction | types.Command]:
         """All actions for a range, those that wait for an answer first."""
         uri, context = params.text_document.uri, params.context
@@ -69,10 +62,9 @@ class CodeActions:
                     yield self._fix(place, diagnostic)
             yield from self._rewrites(place, on)
             if on.comment and _COMMENT.search(self._edge.open_line(uri, range.start.line)):
-                yield self._prompt("Do what this comment says", REWRITE, "comment", place)
+                yield _prompt("Do what this comment says", REWRITE, "/do", place)
         if on.explain:
-            question = {**place, "question": self._prompts["explain"]}
-            yield _action("Explain", QUICK_FIX, "magent.ask", question)
+            yield _action("Explain", QUICK_FIX, "magent.ask", {**place, "question": "/explain"})
         if on.commands:
             yield from self._user_commands(place)
         if on.chat:
@@ -80,11 +72,11 @@ class CodeActions:
 
     def _rewrites(self, place: Mapping[str, Any], on: Actions) -> Iterator[types.CodeAction]:
         if on.improve:
-            yield self._prompt("Improve", REWRITE, "improve", place)
+            yield _prompt("Improve", REWRITE, "/improve", place)
         if on.tests:
-            yield self._prompt("Write tests", REWRITE, "tests", place)
+            yield _prompt("Write tests", REWRITE, "/tests", place)
         if on.document:
-            yield self._prompt("Document", REWRITE, "document", place)
+            yield _prompt("Document", REWRITE, "/document", place)
 
     def _pending(self) -> Iterator[types.CodeAction]:
         for request in self._edge.app.pending():
@@ -102,7 +94,7 @@ class CodeActions:
     def _fix(self, place: Mapping[str, Any], diagnostic: types.Diagnostic) -> types.CodeAction:
         plain = self._edge.server.plain(diagnostic)
         argument = {
-            "prompt": f"{self._prompts['fix']}\n\n{diagnostic.message}",
+            "prompt": f"/fix {diagnostic.message}",
             "uri": place["uri"],
             "range": plain["range"],
             "diagnostics": [plain],
@@ -119,9 +111,6 @@ class CodeActions:
                     title, command.kind or REWRITE, "magent.prompt", {"prompt": f"/{command.name}", **place}
                 )
 
-    def _prompt(self, title: str, kind: str, prompt: str, place: Mapping[str, Any]) -> types.CodeAction:
-        return _action(title, kind, "magent.prompt", {"prompt": self._prompts[prompt], **place})
-
     @property
     def _literals(self) -> bool:
         """Whether the client takes code actions, and not only commands."""
@@ -137,6 +126,10 @@ def wanted(kind: str | None, only: Sequence[str] | None) -> bool:
     kind = kind or ""
     names = [asked.value if isinstance(asked, types.CodeActionKind) else asked for asked in only]
     return any(not asked or kind == asked or kind.startswith(f"{asked}.") for asked in names)
+
+
+def _prompt(title: str, kind: str, prompt: str, place: Mapping[str, Any]) -> types.CodeAction:
+    return _action(title, kind, "magent.prompt", {"prompt": prompt, **place})
 
 
 def _action(title: str, kind: str, command: str, argument: Mapping[str, Any]) -> types.CodeAction:

@@ -8,12 +8,14 @@ from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from lsprotocol import types
 from pydantic import ValidationError
 
 from magent_lsp.app import Magent, Started
 from magent_lsp.core.config import Client, Settings
+from magent_lsp.core.edits import EditOutcome, FileEdit
 from magent_lsp.core.errors import CallerError, MagentError
-from magent_lsp.core.request import RunRequest
+from magent_lsp.core.request import PermissionReply, PermissionRequest, RunRequest
 from magent_lsp.lsp.actions import CodeActions
 from magent_lsp.lsp.convert import to_path
 from magent_lsp.lsp.documents import Documents
@@ -38,6 +40,35 @@ CLOSE_SECONDS = 3
 SETTING_NAMES = frozenset(field.alias or name for name, field in Settings.model_fields.items())
 
 
+class AskingEditor(LspEditor):
+    """The editor, which remembers what landed, and says where to answer if the client has no dialogs."""
+
+    _server: "MagentServer"
+
+    def __init__(self, server: "MagentServer", client: Client, settings: Callable[[], Settings]) -> None:
+        super().__init__(server, client, settings)
+        self.applied: list[Path] = []
+        """Files whose edits landed, in order."""
+
+    async def apply(self, edit: FileEdit, label: str) -> EditOutcome:
+        """As in LspEditor; what landed is remembered."""
+        outcome = await super().apply(edit, label)
+        if outcome.outcome == "applied":
+            self.applied.append(outcome.path)
+        return outcome
+
+    async def request_permission(self, request: PermissionRequest) -> PermissionReply | None:
+        """As in LspEditor; None means that a command or a code action must answer, and is said."""
+        reply = await super().request_permission(request)
+        if reply is None:
+            what = request.command or request.title
+            self._server.message(
+                types.MessageType.Warning,
+                f"Magent waits for your permission: {what}. Answer it with one of its code actions.",
+            )
+        return reply
+
+
 class Edge:
     """Everything of one client that exists once it is initialized."""
 
@@ -60,7 +91,8 @@ class Edge:
         self._section = dict(section)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
-        self.editor = LspEditor(server, self.client, lambda: self.settings)
+        self.editor = AskingEditor(server, self.client, lambda: self.settings)
+        self.editor.on_late(self._late)
         self.watch = Watch(self)
         self.actions = CodeActions(self)
         self.problems = Problems(server)
@@ -184,6 +216,7 @@ class Edge:
             logger.warning("some runs did not end within %s s", CLOSE_SECONDS)
         finally:
             self.watch.close()
+            self.editor.close()
             logging.getLogger("magent_lsp").removeHandler(self._log)
             for task in list(self._tasks):
                 task.cancel()
@@ -191,6 +224,13 @@ class Edge:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(1):
                     await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _late(self, outcome: EditOutcome) -> None:
+        """An edit that could not be confirmed was found to have landed, or not, after all."""
+        self.server.message(
+            types.MessageType.Info,
+            f"Magent: the edit of {outcome.path.name} was {outcome.outcome} after all.",
+        )
 
     def _settled(self) -> None:
         follow_settings(self._log, self.settings.log)

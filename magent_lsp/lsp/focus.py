@@ -35,7 +35,7 @@ class Looking:
     focus: Focus | None = None
     scope: Scope | None = None
     folder: Path | None = None
-    """The folder of a file outside every workspace folder, if there is no workspace at all."""
+    """The folder of the run, where the file does not say it."""
     extra: str = ""
     """The text of a buffer that has no file."""
 
@@ -56,6 +56,8 @@ async def look(
         if scope is not None:
             raise CallerError(f"'uri' {uri!r} is no file: a run with a scope needs one.")
         return Looking(extra=_buffer_words(edge, uri))
+    if await edge.in_thread(path.is_dir):
+        return Looking(scope=_scope(scope, path, None, None), folder=_holder(edge, path) or path)
     text, language = await _text(edge, path)
     span = _span(text, stretch) if stretch is not None and text is not None else None
     found = [] if text is None else [_diagnostic(path, text, item) for item in diagnostics or ()]
@@ -70,7 +72,7 @@ async def look(
     return Looking(
         focus=focus,
         scope=_scope(scope, path, text, span),
-        folder=None if edge.app.folders else (path if path.is_dir() else path.parent),
+        folder=None if edge.app.folders else path.parent,
     )
 
 
@@ -97,6 +99,12 @@ def whole_lines(text: str, span: Span) -> Span:
         return Span(Position(first, 0), Position(last + 1, 0))
     last = max(min(last, len(lines) - 1), 0)
     return Span(Position(first, 0), Position(last, len(lines[last]) if lines else 0))
+
+
+def _holder(edge: "Edge", path: Path) -> Path | None:
+    """The innermost workspace folder in which a folder lies."""
+    holders = [folder for folder in edge.app.folders if path.is_relative_to(folder)]
+    return max(holders, key=lambda folder: len(folder.parts), default=None)
 
 
 async def _text(edge: "Edge", path: Path) -> tuple[str | None, str]:

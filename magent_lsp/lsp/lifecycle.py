@@ -3,6 +3,7 @@
 import asyncio
 import importlib
 import logging
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -10,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
+from magent_lsp.lsp.parent import Parent
 from magent_lsp.lsp.settings import SECTION, merge, pushed_section, split_options
 
 if TYPE_CHECKING:
@@ -48,12 +50,16 @@ class Lifecycle:
         self._starting: asyncio.Task[Edge] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._reload: asyncio.TimerHandle | None = None
+        self._configuring: asyncio.Task[None] | None = None
+        self._parent: Parent | None = None
 
     # -- beginning ----------------------------------------------------------------------------------
 
     def initialize(self, params: types.InitializeParams) -> None:
         """Take the options; nothing heavy happens before the answer is sent."""
         self._options, self._client = split_options(params.initialization_options)
+        if self._server.beside_its_client and params.process_id is not None:
+            self._parent = Parent(params.process_id, self._server.disconnect)
 
     def initialized(self) -> None:
         """Begin to load what is heavy, and register what the client lets us register."""
@@ -61,8 +67,13 @@ class Lifecycle:
         self._spawn(self._register())
 
     async def edge(self) -> "Edge":
-        """The edge, as soon as it is there."""
-        return await asyncio.shield(self._begin())
+        """The edge, as soon as it is there and knows what the client told before."""
+        edge = await asyncio.shield(self._begin())
+        if self._configuring is not None:
+            await asyncio.wait([self._configuring])
+        if self._reload is not None:
+            self._reload_now(edge)
+        return edge
 
     @property
     def started(self) -> "Edge | None":
@@ -113,9 +124,16 @@ class Lifecycle:
         section = answer[0] if isinstance(answer, list | tuple) and answer else None
         return merge({}, section) if isinstance(section, dict) else {}
 
-    async def configuration_changed(self, params: types.DidChangeConfigurationParams) -> None:
+    def configuration_changed(self, params: types.DidChangeConfigurationParams) -> None:
         """Take pushed settings, or ask for them if the message only says that they changed."""
-        edge = await self.edge()
+        self._configuring = self._spawn(self._configure(params, self._configuring))
+
+    async def _configure(
+        self, params: types.DidChangeConfigurationParams, before: "asyncio.Task[None] | None"
+    ) -> None:
+        edge = await asyncio.shield(self._begin())
+        if before is not None:
+            await asyncio.wait([before])
         from magent_lsp.lsp.edge import SETTING_NAMES
 
         section = pushed_section(params.settings, SETTING_NAMES)
@@ -156,7 +174,13 @@ class Lifecycle:
             return
         if self._reload is not None:
             self._reload.cancel()
-        self._reload = asyncio.get_running_loop().call_later(RELOAD_SECONDS, edge.reload)
+        self._reload = asyncio.get_running_loop().call_later(RELOAD_SECONDS, self._reload_now, edge)
+
+    def _reload_now(self, edge: "Edge") -> None:
+        if self._reload is not None:
+            self._reload.cancel()
+            self._reload = None
+        edge.reload()
 
     async def _register(self) -> None:
         registrations = list(self._registrations())
@@ -200,6 +224,8 @@ class Lifecycle:
         """End all work of this connection; bounded, and safe to call twice."""
         if self._reload is not None:
             self._reload.cancel()
+        if self._parent is not None:
+            self._parent.close()
         for task in [*self._tasks]:
             task.cancel()
         edge = self.started
@@ -208,10 +234,16 @@ class Lifecycle:
         elif self._starting is not None:
             self._starting.cancel()
 
-    def _spawn(self, work: Any) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("settings of the client could not be taken", exc_info=error)
 
 
 def _import() -> Any:

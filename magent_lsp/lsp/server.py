@@ -52,6 +52,8 @@ class MagentServer(LanguageServer):
         self.admitted = token is None
         self.exit_code = 1
         """0 once the client asked for a shutdown before it left."""
+        self.beside_its_client = False
+        """Whether the client is a process of this machine, so that its id means something."""
         self.lifecycle = Lifecycle(self)
         self._ended = asyncio.Event()
 
@@ -135,8 +137,8 @@ def _add_lifecycle(server: MagentServer) -> None:
         await life.close()
 
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
-    async def configuration(params: types.DidChangeConfigurationParams) -> None:
-        await life.configuration_changed(params)
+    def configuration(params: types.DidChangeConfigurationParams) -> None:
+        life.configuration_changed(params)
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
     async def folders(params: types.DidChangeWorkspaceFoldersParams) -> None:

@@ -2,10 +2,7 @@
 
 import asyncio
 import contextlib
-import logging
-import os
 import signal
-import sys
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +10,6 @@ from magent_lsp.lsp.transport import Stdio, ThreadWriter, frames, guard_stdio, r
 
 if TYPE_CHECKING:
     from magent_lsp.lsp.server import MagentServer
-
-logger = logging.getLogger(__name__)
-
-PARENT_SECONDS = 2
-"""How often we look whether the editor's process is still there."""
 
 FLUSH_SECONDS = 1
 
@@ -42,57 +34,13 @@ async def _serve(pipes: Stdio, make: "Callable[[], MagentServer]") -> int:
     writer = ThreadWriter(pipes.stdout, lost)
     server.protocol.set_writer(writer)
     by_signal = on_signals(server.disconnect)
-    parent = Parent(server)
+    server.beside_its_client = True
     try:
         await server.converse(frames(stream))
     finally:
-        parent.close()
         writer.close()
         writer.drain(FLUSH_SECONDS)
     return 128 + by_signal[0] if by_signal else server.exit_code
-
-
-class Parent:
-    """Ends the connection when the process that the client named is gone.
-
-    A process that is not there at the first look is one we cannot see (another container), not a dead one.
-    """
-
-    def __init__(self, server: "MagentServer") -> None:
-        self._server = server
-        self._seen = False
-        self._timer: asyncio.TimerHandle | None = None
-        self._look()
-
-    def close(self) -> None:
-        """Look no more."""
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _look(self) -> None:
-        self._timer = None
-        if (process_id := self._server.process_id) is not None:
-            alive = is_alive(process_id)
-            if not alive and self._seen:
-                logger.warning("the editor's process %s is gone", process_id)
-                self._server.disconnect()
-            if not alive:
-                return
-            self._seen = True
-        self._timer = asyncio.get_running_loop().call_later(PARENT_SECONDS, self._look)
-
-
-def is_alive(process_id: int) -> bool:
-    """Whether a process exists; where this cannot be asked, it does."""
-    if sys.platform == "win32":
-        return True
-    try:
-        os.kill(process_id, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True
-    return True
 
 
 def on_signals(stop: Callable[[], None]) -> list[int]:

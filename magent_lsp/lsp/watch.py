@@ -54,7 +54,7 @@ class Watch:
     def follow(self, run_id: str, watched: Watched) -> None:
         """Show a run that was just started."""
         self._runs[run_id] = watched
-        if self._edge.shows_progress:
+        if self._edge.shows_progress or watched.token is not None:
             self.progress.begin(run_id, watched.title, watched.token)
         elif not self._edge.client.events and not watched.quiet:
             self._edge.server.message(types.MessageType.Info, f"{watched.title} …")

@@ -41,7 +41,7 @@ REQUEST_FAILED = -32803
 
 def plain_converter() -> Converter:
     """Pygls' converter, but the content of custom messages stays plain JSON."""
-    converter = default_converter()
+    converter: Converter = default_converter()  # type: ignore[no-untyped-call]
 
     def request(data: dict[str, Any], _: Any) -> JsonRPCRequestMessage:
         return JsonRPCRequestMessage(
@@ -99,7 +99,7 @@ class Wire(DocumentsProtocol):
         elif message.get("error") is not None:
             kind = types.ResponseErrorMessage
         else:
-            kind = self._result_types.get(message.get("id")) or JsonRPCResponseMessage
+            kind = self._result_types.get(message["id"]) or JsonRPCResponseMessage
         return self._converter.structure(message, kind)
 
     def _refusal(self, message: dict[str, Any]) -> JsonRpcException | None:
@@ -169,7 +169,7 @@ class Wire(DocumentsProtocol):
         else:
             future.set_result(result)
 
-    def _send_handler_result(self, future: "asyncio.Future[Any]", *, msg_id: Any) -> None:
+    def _send_handler_result(self, future: concurrent.futures.Future[Any], *, msg_id: Any) -> None:
         """Answer a request; only what is our fault leaves a traceback in the log."""
         self._request_futures.pop(msg_id, None)
         if future.cancelled():
@@ -193,10 +193,11 @@ class Wire(DocumentsProtocol):
         self.give_up()
 
     @lsp_method(types.EXIT)
-    def lsp_exit(self, *args: Any) -> None:
+    def lsp_exit(self, *args: Any) -> Generator[Any, Any, None]:
         """End the connection; the owner of the message loop ends the rest."""
         self._server.exit_code = 0 if self._shutdown else 1
         self._server.disconnect()
+        yield from ()
 
     @lsp_method(types.WINDOW_WORK_DONE_PROGRESS_CANCEL)
     def lsp_work_done_progress_cancel(self, params: types.WorkDoneProgressCancelParams) -> Any:

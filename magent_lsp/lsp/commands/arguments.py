@@ -96,7 +96,7 @@ class AskArguments(Arguments):
 class RunArguments(Arguments):
     """A run."""
 
-    run_id: str
+    run_id: str = Field(min_length=1)
 
 
 class MaybeRunArguments(Arguments):

@@ -62,14 +62,14 @@ async def explain(edge: "Edge", arguments: ExplainArguments) -> dict[str, Any]:
 
 async def grants(edge: "Edge", arguments: Nothing) -> list[dict[str, Any]]:
     """What was allowed for good."""
-    return [to_json(grant) for grant in edge.app.grants.list()]
+    return [{"grantId": grant.id, **to_json(grant)} for grant in edge.app.grants.list()]
 
 
 async def revoke(edge: "Edge", arguments: GrantArguments) -> dict[str, bool]:
     """Take back one grant."""
-    revoked = edge.app.grants.revoke(arguments.grant_id)
+    edge.app.grants.revoke(str(arguments.grant_id))
     edge.reload()
-    return {"ok": bool(revoked)}
+    return {"ok": True}
 
 
 async def trust(edge: "Edge", arguments: TrustArguments) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Commands about runs: start, steer, cancel, take back."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 ASK_AGENT = "ask"
 """The read-only agent that answers questions at a place."""
 
-EXPLAIN = "Explain this."
+EXPLAIN = "/explain"
 
 UNDO_SECONDS = 5
 """What is not confirmed by then counts as a conflict."""
@@ -103,6 +104,7 @@ async def redo(edge: "Edge", arguments: RunArguments) -> dict[str, list[str]]:
 
 
 async def _take_back(edge: "Edge", run_id: str, *, redo: bool) -> dict[str, list[str]]:
+    mark = len(edge.editor.applied)
     work = edge.spawn(
         edge.app.redo(run_id) if redo else edge.app.undo(run_id),
         name=f"{'redo' if redo else 'undo'} {run_id}",
@@ -110,7 +112,12 @@ async def _take_back(edge: "Edge", run_id: str, *, redo: bool) -> dict[str, list
     done, _ = await asyncio.wait([work], timeout=UNDO_SECONDS)
     if not done:
         # It goes on: an edit that is on its way cannot be called back, only not vouched for.
-        return {"restored": [], "conflicts": edge.watch.uris(run_id)}
+        landed = set(_uris(edge.editor.applied[mark:]))
+        uris = edge.watch.uris(run_id)
+        return {
+            "restored": [uri for uri in uris if uri in landed],
+            "conflicts": [uri for uri in uris if uri not in landed],
+        }
     report: UndoReport = work.result()
     return {"restored": _uris(report.restored), "conflicts": _uris(report.conflicts)}
 
@@ -129,7 +136,7 @@ def title_of(prompt: str) -> str:
     return f"Magent: {shorten(lines[0], 50)}" if lines else "Magent"
 
 
-def _uris(paths: tuple[Path, ...]) -> list[str]:
+def _uris(paths: Sequence[Path]) -> list[str]:
     return [to_uri(path) for path in paths]
 
 
