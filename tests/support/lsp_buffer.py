@@ -21,7 +21,9 @@ class Buffer:
     version: int = 1
     saved: str | None = None
     history: list[str] = field(default_factory=list)
-    """Texts before each edit that the server made."""
+    """Texts before each edit."""
+    unsent: list[dict[str, Any]] = field(default_factory=list)
+    """Content changes that the server has not been told of."""
 
     def offset(self, position: dict[str, int]) -> int:
         """Code-point offset of an LSP position, clamped."""
@@ -51,8 +53,8 @@ class Buffer:
         end = len(self.text) if part is None else start + len(part)
         return {"start": self.position(start), "end": self.position(end)}
 
-    def apply(self, edits: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Apply text edits computed on the present text; returns the changes to send, last place first."""
+    def apply(self, edits: list[dict[str, Any]]) -> None:
+        """Apply text edits computed on the present text; the changes are in `unsent`, last place first."""
         placed = sorted(
             (
                 (self.offset(edit["range"]["start"]), self.offset(edit["range"]["end"]), edit)
@@ -62,10 +64,8 @@ class Buffer:
             reverse=True,
         )
         self.history.append(self.text)
-        changes = []
         for start, end, edit in placed:
             span = {"start": self.position(start), "end": self.position(end)}
-            changes.append({"range": span, "text": edit["newText"]})
+            self.unsent.append({"range": span, "text": edit["newText"]})
             self.text = self.text[:start] + edit["newText"] + self.text[end:]
         self.version += 1
-        return changes

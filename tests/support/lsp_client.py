@@ -249,12 +249,15 @@ class LspClient:
 
     def type(self, buffer: Buffer, old: str, new: str) -> None:
         """Replace a text in a buffer, as a person does."""
-        changes = buffer.apply([{"range": buffer.range(old), "newText": new}])
-        self._changed(buffer, changes)
+        buffer.apply([{"range": buffer.range(old), "newText": new}])
+        self._tell(buffer)
 
-    def _changed(self, buffer: Buffer, changes: Sequence[dict[str, Any]]) -> None:
-        identifier = {"uri": buffer.uri, "version": buffer.version}
-        self.notify("textDocument/didChange", {"textDocument": identifier, "contentChanges": list(changes)})
+    def _tell(self, buffer: Buffer) -> None:
+        """Send what changed, the server's own edits and the person's keys in one message, as editors do."""
+        if buffer.unsent:
+            changes, buffer.unsent = buffer.unsent, []
+            identifier = {"uri": buffer.uri, "version": buffer.version}
+            self.notify("textDocument/didChange", {"textDocument": identifier, "contentChanges": changes})
 
     # -- the server's messages ----------------------------------------------------------------------
 
@@ -388,18 +391,19 @@ class LspClient:
                 return NO_ANSWER, None
             case "error":
                 raise ResponseError({"code": -32803, "message": "User cancelled server edit"})
-        sent: list[tuple[Buffer, list[dict[str, Any]]]] = []
+        edited: list[Buffer] = []
         for uri, version, edits in _documents(params["edit"]):
             buffer = self.buffers.get(uri)
             if buffer is None:
                 raise ResponseError({"code": -32803, "message": f"{uri} is not open"})
             if version is not None and version != buffer.version and self.profile.checks_version:
                 return {"applied": False}, None
-            sent.append((buffer, buffer.apply(edits)))
+            buffer.apply(edits)
+            edited.append(buffer)
 
         def changed() -> None:
-            for buffer, changes in sent:
-                self._changed(buffer, changes)
+            for buffer in edited:
+                self._tell(buffer)
 
         return {"applied": True}, changed
 
@@ -495,7 +499,8 @@ async def editor(
         if session.failure is not None:
             raise session.failure
     except BaseException:
-        process.kill()
+        with suppress(ProcessLookupError):
+            process.kill()
         sys.stderr.write((await stderr).decode(errors="replace")[-6000:])
         raise
     finally:

@@ -1,0 +1,141 @@
+"""A permission can be answered in three ways; the first answer wins."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from tests.support.lsp_client import NO_ANSWER, LspClient, editor
+from tests.support.lsp_profiles import EMACS, POOR
+
+RUN = [
+    {"text": "", "calls": [{"tool": "bash", "arguments": {"command": "touch made"}}]},
+    {"text": "Made it."},
+]
+
+
+def silent(params: dict[str, Any]) -> Any:
+    return NO_ANSWER
+
+
+async def waiting(client: LspClient) -> dict[str, Any]:
+    """The one request that waits, once the person can see it."""
+    await client.until(lambda: client.questions or any("touch made" in text for _, text in client.messages))
+    [request] = await client.command("magent.pending")
+    assert isinstance(request, dict)
+    return request
+
+
+async def permission_actions(client: LspClient) -> dict[str, Any]:
+    actions = await client.actions(
+        f"{(client.folder or Path('/')).as_uri()}/a.py",
+        {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}},
+    )
+    commands = {a["title"]: a["command"] if isinstance(a["command"], dict) else a for a in actions}
+    return {title: command for title, command in commands.items() if command["command"] == "magent.respond"}
+
+
+async def test_the_dialog_shows_what_will_be_done(tmp_path: Path) -> None:
+    async with editor(tmp_path, script=RUN) as client:
+        client.always = "Allow once"
+        run = await client.command("magent.prompt", prompt="make it")
+        assert (await client.finished(run["runId"]))["text"] == "Made it."
+        assert (tmp_path / "ws/made").exists()
+        [question] = client.questions
+        assert "touch made" in question["message"]
+        titles = [action["title"] for action in question["actions"]]
+        assert titles[0] == "Allow once"
+        assert titles[-1] == "Reject"
+        assert any(title.startswith("Allow ") and title.endswith(" in this session") for title in titles)
+        assert any(title.startswith("Always allow ") for title in titles)
+
+
+async def test_answer_by_command_while_the_dialog_is_open(tmp_path: Path) -> None:
+    async with editor(tmp_path, script=RUN) as client:
+        client.always = silent
+        run = await client.command("magent.prompt", prompt="make it")
+        request = await waiting(client)
+        assert request["command"] == "touch made"
+        assert request["runId"] == run["runId"]
+        assert request["options"][0]["reply"] == "allow_once"
+        reply = {"requestId": request["requestId"], "reply": "allow_once"}
+        assert await client.command("magent.respond", **reply) == {"ok": True}
+        assert await client.command("magent.respond", **reply) == {"ok": False}
+        assert await client.command("magent.respond", requestId="nothing", reply="reject") == {"ok": False}
+        assert (await client.finished(run["runId"]))["text"] == "Made it."
+        assert await client.command("magent.pending") == []
+
+
+async def test_a_late_answer_of_the_dialog_is_ignored(tmp_path: Path) -> None:
+    late = asyncio.Event()
+
+    async def answer(params: dict[str, Any]) -> Any:
+        await late.wait()
+        return {"title": "Allow once"}
+
+    async with editor(tmp_path, script=RUN) as client:
+        client.always = answer
+        run = await client.command("magent.prompt", prompt="make it")
+        request = await waiting(client)
+        await client.until(lambda: client.questions)
+        await client.command("magent.respond", requestId=request["requestId"], reply="reject")
+        assert (await client.finished(run["runId"]))["stopReason"] == "rejected"
+        late.set()
+        await client.command("magent.status")
+        assert not (tmp_path / "ws/made").exists()
+        assert all("Error" not in text for _, text in client.messages)
+
+
+async def test_answer_by_code_action(tmp_path: Path) -> None:
+    async with editor(tmp_path, profile=EMACS, script=RUN) as client:
+        client.always = silent
+        run = await client.command("magent.prompt", prompt="make it")
+        await waiting(client)
+        actions = await permission_actions(client)
+        assert "Magent: Allow once: touch made" in actions
+        assert "Magent: Reject: touch made" in actions
+        await client.act(actions["Magent: Allow once: touch made"])
+        assert (await client.finished(run["runId"]))["text"] == "Made it."
+        assert await permission_actions(client) == {}
+
+
+async def test_a_client_without_dialogs_can_answer_all_the_same(tmp_path: Path) -> None:
+    async with editor(tmp_path, profile=POOR, script=RUN) as client:
+        run = await client.command("magent.prompt", prompt="make it")
+        await waiting(client)
+        actions = await permission_actions(client)
+        await client.act(actions["Magent: Allow once: touch made"])
+        assert (await client.finished(run["runId"]))["text"] == "Made it."
+
+
+async def test_a_session_grant_is_not_asked_again(tmp_path: Path) -> None:
+    script = [RUN[0], RUN[0], {"text": "Twice."}]
+    async with editor(tmp_path, script=script) as client:
+        client.always = lambda params: {
+            "title": next(a["title"] for a in params["actions"] if a["title"].endswith("in this session"))
+        }
+        run = await client.command("magent.prompt", prompt="make it twice")
+        assert (await client.finished(run["runId"]))["text"] == "Twice."
+        assert len(client.questions) == 1
+
+
+async def test_cancel_ends_an_open_question(tmp_path: Path) -> None:
+    async with editor(tmp_path, script=RUN) as client:
+        client.always = silent
+        run = await client.command("magent.prompt", prompt="make it")
+        await waiting(client)
+        await client.command("magent.cancel", runId=run["runId"])
+        assert (await client.finished(run["runId"], seconds=2))["stopReason"] == "cancelled"
+        assert await client.command("magent.pending") == []
+        assert not (tmp_path / "ws/made").exists()
+
+
+async def test_the_progress_says_that_it_waits_for_the_person(tmp_path: Path) -> None:
+    async with editor(tmp_path, script=RUN) as client:
+        client.always = silent
+        await client.command("magent.prompt", prompt="make it")
+        await waiting(client)
+        [token] = client.tokens
+        await client.until(
+            lambda: any("waiting for you" in (value.get("message") or "") for value in client.progress[token])
+        )
+        await client.command("magent.cancel")
