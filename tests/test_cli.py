@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from magent_lsp.headless.lsp_client import connect
 from tests.support.terminal import Program
 
 
@@ -91,14 +92,13 @@ def test_version_and_help(program: Program) -> None:
     assert "130" in program("run", "--help").out
 
 
-def test_no_sub_command_is_the_server_and_stdout_is_the_protocols_alone(program: Program) -> None:
+@pytest.mark.parametrize("words", [(), ("--stdio",), ("serve", "-v")])
+async def test_no_sub_command_is_the_server(program: Program, words: tuple[str, ...]) -> None:
     """Also with `--stdio`, which some language clients add."""
-    body = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"processId":null,"capabilities":{}}}'
-    shutdown = '{"jsonrpc":"2.0","id":2,"method":"shutdown"}'
-    leave = '{"jsonrpc":"2.0","method":"exit"}'
-    said = "".join(f"Content-Length: {len(text)}\r\n\r\n{text}" for text in (body, shutdown, leave))
-    for words in ([], ["--stdio"], ["serve"]):
-        done = program(*words, stdin=said)
-        assert done.code == 0, done
-        assert done.out.startswith("Content-Length: ")
-        assert '"executeCommandProvider"' in done.out
+    with (program.folder / "log").open("wb") as log:
+        async with connect(
+            program.command(*words), {}, cwd=program.folder, environ=program.environ, log=log
+        ) as server:
+            answer = await server.request("initialize", {"processId": None, "capabilities": {}})
+            assert answer["serverInfo"]["name"] == "magent-lsp"
+            assert await server.close() == 0

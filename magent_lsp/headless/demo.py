@@ -55,7 +55,7 @@ async def _show(sample: Sample, terminal: Terminal, *, yes: bool) -> int:
         return 1
     seconds = time.monotonic() - started
     terminal.line(f"Done: {stage.verified} claims verified in {seconds:.1f} s.", "bold green")
-    terminal.line("Next: `magent-lsp doctor` says what is set up; the README how to set up your editor.")
+    terminal.line("Next: `magent-lsp doctor` says what is set up; the README, how to set up your editor.")
     return 0
 
 
@@ -86,14 +86,15 @@ class _Show:
                 if action is None:
                     return
                 fixing = await self._run("Choosing it starts the agent", action)
-                if fixing["stopReason"] != "rejected" and not self._stage.commands:
+                if fixing["stopReason"] == "end_turn" and not self._stage.commands:
                     await self._run_the_tests(fixing["sessionId"], buffer.uri)
                 if await self._check(fixing, buffer, before):
                     await self._undo(fixing["runId"], buffer, before)
+                    await self._stop()
 
     def _introduce(self) -> None:
         say = self._stage.say
-        say("magent-lsp demo", "bold")
+        say("This is magent-lsp, an AI coding agent for any editor with a language client.", "bold")
         say()
         say("This program plays the editor: it starts the real language server and speaks LSP with it,")
         say("as Emacs, Neovim or VS Code would. Everything you see really happens, in a temporary folder.")
@@ -119,6 +120,7 @@ class _Show:
         folder = self._sample.folder
         options = {
             "model": self._sample.model,
+            "warmUp": not self._sample.recorded,
             "edits": {"saveBeforeCommands": "always"},
             "client": CLIENT,
         }
@@ -213,3 +215,10 @@ class _Show:
             bool(report["restored"]) and not report["conflicts"], "the agent's edit is taken back"
         )
         self._stage.check(buffer.text == before, "and only that: the line you typed is still there")
+        for line in buffer.text.splitlines()[: _SELECTED["end"]["line"] + 1]:
+            self._stage.say(f"  {line}", "cyan" if line == _TYPED.strip() else "dim")
+
+    async def _stop(self) -> None:
+        self._stage.step("The editor ends the server")
+        code = await self._connection.close()
+        self._stage.check(code == 0, "it shut down as the protocol says")

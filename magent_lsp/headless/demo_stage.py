@@ -49,11 +49,11 @@ class Stage:
         """Ask the person, or answer for them; both in sight."""
         if self._person is not None:
             return await self._person.decide(request)
-        show_request(self._terminal, request)
+        show_request(self._terminal, request, _INDENT)
         for option in request.options:
-            chosen = "→" if option.reply == "allow_once" else " "
-            self._terminal.line(f"{chosen} [{option.title}]", "bold" if chosen == "→" else "dim")
-        self.say("(the demo answered for you)", "dim")
+            chosen = option.reply == "allow_once"
+            self.say(f"{'→' if chosen else ' '} [{option.title}]", "bold" if chosen else "dim")
+        self.say("  (the demo answered for you)", "dim")
         return PermissionReply(reply="allow_once")
 
     def watch(self, event: dict[str, Any]) -> None:

@@ -9,10 +9,10 @@ from magent_lsp.engine.explain import arguments_of
 from magent_lsp.headless.loop import finish
 from magent_lsp.headless.start import Options, quiet
 from magent_lsp.headless.terminal import Terminal
-from magent_lsp.permissions.judge import Atom, Decision
+from magent_lsp.permissions.decision import Decision
 from magent_lsp.permissions.rules import Rule
 
-_STYLES = {"allow": "bold green", "ask": "bold yellow", "deny": "bold red"}
+_STYLES = {"allow": "green", "ask": "yellow", "deny": "red"}
 
 
 def explain(
@@ -35,15 +35,11 @@ async def _explain(options: Options, tool: str, words: list[str]) -> Decision:
 
 def show_decision(decision: Decision, terminal: Terminal) -> None:
     """Write a verdict, and those on the parts of the call where it has several."""
-    terminal.line(decision.verdict, _STYLES[decision.verdict])
-    terminal.line(f"  {decision.reason}")
+    terminal.line(f"{decision.verdict}: {decision.reason}", f"bold {_STYLES[decision.verdict]}")
     if len(decision.atoms) > 1:
         for atom in decision.atoms:
-            terminal.line(f"  {atom.verdict:5}  {_what(atom)}  {atom.reason}", _STYLES[atom.verdict][5:])
-
-
-def _what(atom: Atom) -> str:
-    return f"{atom.subject.tool} {atom.subject.value!r}"
+            what = f"{atom.subject.tool} {atom.subject.value}".strip()
+            terminal.line(f"  {atom.verdict}: {what}: {atom.reason}", _STYLES[atom.verdict])
 
 
 def _to_json(decision: Decision) -> dict[str, Any]:

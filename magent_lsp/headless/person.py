@@ -80,19 +80,19 @@ async def read_line(terminal: Terminal, prompt: str) -> str:
     return await session.prompt_async(prompt, handle_sigint=False)
 
 
-def show_request(terminal: Terminal, request: PermissionRequest) -> None:
+def show_request(terminal: Terminal, request: PermissionRequest, margin: str = "") -> None:
     """Show all that a person must see to decide."""
     terminal.line()
-    terminal.line(f"? {request.title}", "bold yellow")
-    terminal.line(f"  {request.reason}", "dim")
+    terminal.line(f"{margin}? {request.title}", "bold yellow")
+    terminal.line(f"{margin}  {request.reason}", "dim")
     if request.command is not None:
         for number, line in enumerate(request.command.splitlines()):
-            terminal.line(f"  {'>' if number else '$'} {line}", "bold")
+            terminal.line(f"{margin}  {'>' if number else '$'} {line}", "bold")
     for path in request.paths:
         if path not in request.title:
-            terminal.line(f"  {path}")
+            terminal.line(f"{margin}  {path}")
     if request.diff:
-        terminal.diff(request.diff)
+        terminal.diff(request.diff, indent=f"{margin}  ")
 
 
 def _option(said: str, options: tuple[str, ...]) -> str:

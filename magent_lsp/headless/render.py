@@ -155,4 +155,4 @@ def describe_usage(usage: Usage) -> str:
     cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
     about = "about " if usage.estimated else ""
     text = f"{about}{usage.input_tokens:,} tokens in{cached}, {usage.output_tokens:,} out"
-    return f"{text} · ${usage.cost_usd:.4f}" if usage.cost_usd is not None else text
+    return f"{text} · ${usage.cost_usd:.4f}" if usage.cost_usd else text

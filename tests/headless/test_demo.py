@@ -1,7 +1,6 @@
 """`magent-lsp demo`: the first thing a newcomer tries must work, and must be true."""
 
 import re
-import subprocess
 
 from tests.support.model_server import ModelServer
 from tests.support.model_server import call as model_call
@@ -44,18 +43,16 @@ def test_the_project_is_kept_when_asked_and_gone_otherwise(program: Program) -> 
     project = home / "project"
     assert str(project) in done.out
     assert "# Ask Mira" in (project / "pages.py").read_text()
-    tests = subprocess.run(["python3", "-m", "unittest"], cwd=project, capture_output=True, check=False)
-    assert tests.returncode == 0
     assert program("demo", TMPDIR=str(temporary)).code == 0
     assert list(temporary.iterdir()) == [home]
 
 
 def test_a_person_at_a_terminal_is_asked(program: Program) -> None:
     with program.at_a_terminal("demo") as screen:
-        shown = screen.until("y/")
+        shown = screen.question()
         assert "-    return items // per_page" in shown
         screen.type("y\r")
-        assert "-m unittest" in screen.until("y/")
+        assert "-m unittest" in screen.question()
         screen.type("y\r")
         screen.until("claims verified")
         assert screen.end() == 0
@@ -63,7 +60,7 @@ def test_a_person_at_a_terminal_is_asked(program: Program) -> None:
 
 def test_a_person_who_says_no_loses_nothing(program: Program) -> None:
     with program.at_a_terminal("demo") as screen:
-        screen.until("y/")
+        screen.question()
         screen.type("n\r")
         screen.until("the line you typed is still there")
         screen.until("you said no")
@@ -72,7 +69,7 @@ def test_a_person_who_says_no_loses_nothing(program: Program) -> None:
 
 def test_ctrl_c_leaves_with_nothing_left_behind(program: Program) -> None:
     with program.at_a_terminal("demo") as screen:
-        screen.until("y/")
+        screen.question()
         screen.type("\x03")
         assert screen.end(15) == 130
         assert "Traceback" not in screen.text

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.terminal import Program, Screen, call
+from tests.support.terminal import Program, Screen, call, wait_for
 
 EDIT = call("edit_file", path="a.py", old_string="x = 1", new_string="x = 2")
 BASH = call("bash", command="touch made")
@@ -22,7 +22,7 @@ def ask(program: Program, *calls: dict[str, object]) -> list[str]:
 
 def test_the_diff_is_shown_and_yes_applies_it(program: Program) -> None:
     with program.at_a_terminal(*ask(program, EDIT)) as screen:
-        shown = screen.until("y/")
+        shown = screen.question()
         assert "a.py" in shown
         assert "-x = 1" in shown
         assert "+x = 2" in shown
@@ -36,7 +36,7 @@ def test_the_diff_is_shown_and_yes_applies_it(program: Program) -> None:
 @pytest.mark.parametrize("answer", ["n\r", "\x04"])
 def test_no_changes_nothing_and_ends_the_run_with_4(program: Program, answer: str) -> None:
     with program.at_a_terminal(*ask(program, EDIT)) as screen:
-        screen.until("y/")
+        screen.question()
         screen.type(answer)
         assert screen.end() == 4
         assert "The end." not in screen.text
@@ -45,7 +45,7 @@ def test_no_changes_nothing_and_ends_the_run_with_4(program: Program, answer: st
 
 def test_anything_unclear_is_asked_again(program: Program) -> None:
     with program.at_a_terminal(*ask(program, BASH)) as screen:
-        shown = screen.until("y/")
+        shown = screen.question()
         assert "$ touch made" in shown
         screen.type("maybe\r")
         screen.until("Please answer with one of")
@@ -58,7 +58,7 @@ def test_words_with_a_no_go_to_the_model_and_the_run_goes_on(program: Program) -
     words = ["run", "do it", "--model"]
     heard = {"when": {"tool": "use the other file"}, "text": "I heard."}
     with program.at_a_terminal(*words, program.script({"calls": [EDIT]}, heard)) as screen:
-        screen.until("y/")
+        screen.question()
         screen.type("f\r")
         screen.until("What instead?")
         screen.type("use the other file\r")
@@ -68,11 +68,11 @@ def test_words_with_a_no_go_to_the_model_and_the_run_goes_on(program: Program) -
 
 def test_in_this_session_is_not_asked_twice(program: Program) -> None:
     with program.at_a_terminal(*ask(program, BASH, BASH)) as screen:
-        screen.until("y/s")
+        screen.question()
         screen.type("s\r")
         screen.until("The end.")
         assert screen.end() == 0
-        assert screen.text.count("y/s") == 1
+        assert screen.text.count("[y] Allow once") == 1
 
 
 def cancelled(screen: Screen) -> None:
@@ -83,7 +83,7 @@ def cancelled(screen: Screen) -> None:
 
 def test_ctrl_c_at_the_question_cancels(program: Program) -> None:
     with program.at_a_terminal(*ask(program, BASH)) as screen:
-        screen.until("y/s")
+        screen.question()
         screen.type("\x03")
         cancelled(screen)
     assert not (program.folder / "made").exists()
@@ -91,11 +91,11 @@ def test_ctrl_c_at_the_question_cancels(program: Program) -> None:
 
 def test_ctrl_c_after_an_answer_still_cancels(program: Program) -> None:
     """The prompt must give the signal back that it took."""
-    slow = call("bash", command="echo began; sleep 600", timeout=700)
+    slow = call("bash", command="echo > began; sleep 600", timeout=700)
     with program.at_a_terminal(*ask(program, slow)) as screen:
-        screen.until("y/")
+        screen.question()
         screen.type("y\r")
-        screen.until("▸")
+        wait_for(program.folder / "began")
         screen.interrupt()
         cancelled(screen)
 
@@ -103,7 +103,7 @@ def test_ctrl_c_after_an_answer_still_cancels(program: Program) -> None:
 def test_control_characters_in_a_command_are_shown_not_obeyed(program: Program) -> None:
     hostile = call("bash", command="touch made \x1b[2K\x1b[1A# harmless")
     with program.at_a_terminal(*ask(program, hostile)) as screen:
-        shown = screen.until("y/")
+        shown = screen.question()
         assert "[2K" in shown
         assert "touch made" in shown
         screen.type("n\r")

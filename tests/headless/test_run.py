@@ -4,12 +4,11 @@ import json
 import os
 import signal
 import time
-from pathlib import Path
 
 import pytest
 
 from tests.support.model_server import ModelServer
-from tests.support.terminal import Program, call
+from tests.support.terminal import Program, call, wait_for
 
 
 def session_ids(program: Program) -> list[str]:
@@ -92,7 +91,10 @@ def test_a_limit_gives_exit_code_3_and_the_way_to_go_on(program: Program) -> Non
 
 
 def bash_then_done(program: Program) -> str:
-    return program.script({"calls": [call("bash", command="touch made")]}, {"text": "As far as I could."})
+    tool = program.folder / "tool.sh"
+    tool.write_text("#!/bin/sh\n: > made\n")
+    tool.chmod(0o755)
+    return program.script({"calls": [call("bash", command="./tool.sh now")]}, {"text": "As far as I could."})
 
 
 def test_without_a_person_a_question_is_refused_the_run_goes_on_and_exit_code_is_4(program: Program) -> None:
@@ -103,7 +105,7 @@ def test_without_a_person_a_question_is_refused_the_run_goes_on_and_exit_code_is
     assert not (program.folder / "made").exists()
 
 
-@pytest.mark.parametrize("words", [["--yes"], ["--allow", "bash:touch *"], ["--allow", "bash"]])
+@pytest.mark.parametrize("words", [["--yes"], ["--allow", "bash:./tool.sh *"], ["--allow", "bash"]])
 def test_yes_and_allow_permit(program: Program, words: list[str]) -> None:
     done = program("run", "make it", "--model", bash_then_done(program), *words)
     assert done.code == 0, done
@@ -123,20 +125,13 @@ def test_yes_is_not_enough_for_protected_files(program: Program) -> None:
     assert not (program.folder / ".vscode").exists()
 
 
-def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + 30
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path} did not appear"
-        time.sleep(0.02)
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_run_and_command_within_a_second_or_two(
     program: Program, number: signal.Signals
 ) -> None:
     command = "echo $$ > pid; sleep 600"
     model = program.script({"calls": [call("bash", command=command, timeout=700)]})
-    process = program.start("run", "wait", "--model", model, "--allow", "bash")
+    process = program.start("run", "wait", "--model", model, "--yes")
     try:
         wait_for(program.folder / "pid")
         began = time.monotonic()
@@ -144,6 +139,7 @@ def test_a_signal_ends_run_and_command_within_a_second_or_two(
         _, err = process.communicate(timeout=15)
     finally:
         process.kill()
+        process.communicate()
     assert process.returncode == 130, err
     assert time.monotonic() - began < 4
     assert "cancelled" in err.splitlines()[-1]
@@ -157,12 +153,12 @@ def test_a_reader_that_goes_away_is_no_traceback(program: Program) -> None:
     model = program.script({"text": ["much\n"] * 50, "delay": 0.01})
     process = program.start("run", "talk", "--model", model)
     assert process.stdout is not None
-    assert process.stdout.readline() == "much\n"
-    process.stdout.close()
-    process.wait(timeout=30)
     assert process.stderr is not None
-    err = process.stderr.read()
-    process.stderr.close()
+    with process.stderr:
+        assert process.stdout.readline() == "much\n"
+        process.stdout.close()
+        process.wait(timeout=30)
+        err = process.stderr.read()
     assert "Traceback" not in err
     assert "Exception" not in err
 

@@ -78,7 +78,7 @@ def test_other_folders_are_listed_only_when_asked_for(program: Program) -> None:
 def test_explain_gives_the_verdict_and_the_rule(program: Program, words: list[str], verdict: str) -> None:
     done = program("permissions", "explain", *words)
     assert done.code == 0, done
-    assert done.out.splitlines()[0] == verdict
+    assert done.out.startswith(f"{verdict}: ")
     told = json.loads(program("permissions", "explain", "--json", *words).out)
     assert told["verdict"] == verdict
     assert told["reason"]
@@ -88,7 +88,7 @@ def test_explain_gives_the_verdict_and_the_rule(program: Program, words: list[st
 def test_explain_knows_agents_config_and_allow(program: Program) -> None:
     program.config.write_text("permission:\n  bash:\n    'make *': deny\n")
     denied = program("permissions", "explain", "bash", "make", "all")
-    assert denied.out.startswith("deny\n")
+    assert denied.out.startswith("deny: ")
     assert str(program.config) in denied.out
     assert program("permissions", "explain", "bash", "cc x.c", "--allow", "bash:cc *").out.startswith("allow")
     assert program("permissions", "explain", "--agent", "plan", "bash", "touch x").out.startswith("deny")

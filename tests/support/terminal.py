@@ -54,7 +54,6 @@ class Program:
             "MAGENT_CONFIG": str(self.config),
             "MAGENT_STATE_DIR": str(self.state),
             "NO_COLOR": "1",
-            "PROMPT_TOOLKIT_NO_CPR": "1",
             "PYTHONDONTWRITEBYTECODE": "1",
             "TERM": "xterm",
         }
@@ -144,6 +143,11 @@ class Screen:
         self._seen = at + len(words)
         return shown
 
+    def question(self) -> str:
+        """Wait for a permission question that can be answered; gives what was shown up to it."""
+        shown = self.until("[y] Allow once")
+        return shown + self.until("/n/f >")
+
     def type(self, text: str) -> None:
         """Press keys; `\\r` is Enter, `\\x03` Ctrl-C, `\\x04` Ctrl-D."""
         os.write(self._leader, text.encode())
@@ -168,9 +172,19 @@ class Screen:
         except OSError:  # the other side is closed
             return False
         self._raw += data
+        for _ in range(data.count(b"\x1b[6n")):  # "where is the cursor?", which terminals answer
+            os.write(self._leader, b"\x1b[1;1R")
         return bool(data)
 
 
 def call(tool: str, **arguments: Any) -> dict[str, Any]:
     """A tool call in a recorded model's reply."""
     return {"tool": tool, "arguments": arguments}
+
+
+def wait_for(path: Path) -> None:
+    """Wait until a file is there, which another process makes."""
+    deadline = time.monotonic() + 30
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} did not appear"
+        time.sleep(0.02)
