@@ -99,10 +99,11 @@ class Magent:
         self._open: dict[str, Session] = {}
         self._choice: tuple[object, Choice] | None = None
         self._keys: dict[str, str] = {}
-        self._models = Models()
+        self._models = Models(folder=dirs.user)
         self._syncing: set[asyncio.Task[None]] = set()
         self._redactor = Redactor(known_secrets(self._environ))
-        self._undo = Undo(BlobStore(dirs.state), self.sessions)
+        self._blobs = BlobStore(dirs.state)
+        self._undo = Undo(self._blobs, self.sessions)
         self._editor = editor
         self._gate = Gate(editor)
         host = Host(
@@ -110,6 +111,7 @@ class Magent:
             gate=self._gate,
             model=self._models,
             model_settings=self._model_settings,
+            context_limit=self._context_limit,
             keep_edit=self._undo.keep,
             record_edit=self._undo.record,
             remember=self._remember,
@@ -195,7 +197,7 @@ class Magent:
             if name and name != "auto":
                 entries[name] = {"model": name, "reason": "configured"}
         with contextlib.suppress(Exception):
-            choice = await choose(settings, self._environ)
+            choice = await choose(settings, self._environ, keys=self._keys)
             entries.setdefault(choice.model, {"model": choice.model, "reason": choice.reason})
         return list(entries.values())
 
@@ -203,7 +205,7 @@ class Magent:
 
     async def warm_up(self) -> None:
         """Load the model client in the background, so that the first prompt need not wait for it."""
-        await self._models.warm_up()
+        await asyncio.gather(self._models.warm_up(), asyncio.to_thread(self._blobs.prune))
 
     def start(self, request: RunRequest) -> Started:
         """Start a run, or queue it behind its session's; returns at once. CallerError for bad ids."""
@@ -271,6 +273,12 @@ class Magent:
         return await self._undo.redo(run_id, self._editor)
 
     # -- sessions -----------------------------------------------------------------------------------
+
+    async def open_session(self, session_id: str) -> Session:
+        """As `session`, read in a thread: a long one takes a while."""
+        if session_id not in self._open:
+            self._open[session_id] = await asyncio.to_thread(self.sessions.open, session_id)
+        return self._open[session_id]
 
     def session(self, session_id: str) -> Session:
         """An open session, or one from disk; UnknownId if there is none."""
@@ -359,7 +367,7 @@ class Magent:
             folders=self.folders,
             dirs=self.dirs,
             environ=self._environ,
-            choose=lambda: choose(self.settings, self._environ),
+            choose=lambda: choose(self.settings, self._environ, keys=self._keys),
             secret_names=sorted(secret_names(self._environ)),
         )
 
@@ -372,11 +380,13 @@ class Magent:
         for session in self._open.values():
             self.sessions.close(session)
         self._open.clear()
+        await self._models.close()
 
     # -- wiring -------------------------------------------------------------------------------------
 
     def _load(self, folder: Path | None) -> Snapshot:
         snapshot = load_snapshot(folder, self._sources, self._last.get(folder))
+        self.sessions.save_reasoning = snapshot.settings.save_reasoning
         self._last[folder] = snapshot
         self._snapshots[folder] = snapshot
         return snapshot
@@ -420,6 +430,9 @@ class Magent:
             first_chunk_timeout=settings.timeouts.first_chunk,
             chunk_timeout=settings.timeouts.chunk,
         )
+
+    async def _context_limit(self, settings: Settings, model: str) -> int | None:
+        return settings.context_limit or (await self._models.limits(model)).context
 
     def _child_environment(self) -> dict[str, str]:
         passed = set(self.settings.bash.pass_env)

@@ -1,11 +1,11 @@
 """A conversation and what belongs to it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from magent_lsp.core.messages import Message, Usage
+from magent_lsp.core.messages import Message, ToolMessage, Usage
 
 TodoStatus = Literal["pending", "in_progress", "completed"]
 
@@ -59,6 +59,13 @@ class Session:
         self.messages.append(message)
         self.journal("message", message)
 
+    def append_result(self, message: ToolMessage, seen: Mapping[str, str], skills: Mapping[str, str]) -> None:
+        """Add a tool's result, with what the model knows since: texts of files by digest, skills by name."""
+        self.messages.append(message)
+        self.seen.update(seen)
+        self.skills.update(skills)
+        self.journal("tool", {"result": message, "seen": dict(seen), "skills": dict(skills)})
+
     def clear(self) -> None:
         """Forget the conversation; the file keeps it."""
         self.messages.clear()
@@ -71,18 +78,6 @@ class Session:
         """Replace the todo list."""
         self.todos = todos
         self.journal("todo", todos)
-
-    def saw(self, path: Path, digest: str) -> None:
-        """Remember which text of a file the model knows."""
-        if self.seen.get(str(path)) != digest:
-            self.seen[str(path)] = digest
-            self.journal("tool", {"seen": {str(path): digest}})
-
-    def learn(self, skill: str, body: str) -> None:
-        """Remember a loaded skill."""
-        if self.skills.get(skill) != body:
-            self.skills[skill] = body
-            self.journal("tool", {"skills": {skill: body}})
 
     def add_usage(self, usage: Usage) -> None:
         """Count the usage of one request."""

@@ -26,6 +26,7 @@ SUMMARIES: Mapping[str, str] = {
     "redo": "brings back what `/undo` took",
     "export": "the session as `markdown`, `json` or `text`",
     "permissions": "rules that were granted",
+    "compact": "summarises the conversation to make room; `/compact FOCUS` says what matters",
     "doctor": "what is configured and what is missing",
     "clear": "forgets the conversation, keeps the session",
     "done": "leaves plan mode",
@@ -46,7 +47,7 @@ class Desk(Protocol):
 def builtin_commands(desk: Desk) -> Mapping[str, Builtin]:
     """The commands by name."""
     book = _Book(desk)
-    return {name: getattr(book, name) for name in SUMMARIES}
+    return {name: getattr(book, name) for name in SUMMARIES if name != "compact"}
 
 
 class _Book:

@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,12 +27,14 @@ from magent_lsp.engine.runs import Runs
 from magent_lsp.engine.slash import Builtin, Expanded, expand_prompt
 from magent_lsp.engine.snapshot import Snapshot
 from magent_lsp.engine.subagents import Subagents
+from magent_lsp.engine.window import Window
 from magent_lsp.permissions.judge import offered
 from magent_lsp.permissions.place import Place
+from magent_lsp.permissions.rules import Policy
 from magent_lsp.store.dirs import Dirs
 from magent_lsp.store.instructions import load_instructions
 from magent_lsp.store.sessions import SessionStore
-from magent_lsp.store.skills import render_skill
+from magent_lsp.store.skills import Skill, render_skill
 
 
 class Driver:
@@ -56,7 +58,7 @@ class Driver:
         self._sink = sink
         self._load = load
         self._folders = folders
-        self._builtins = builtins
+        self._builtins: Mapping[str, Builtin] = {**builtins, "compact": self._compact}
         self.runs = Runs(self.drive, settled)
 
     def make(
@@ -93,14 +95,17 @@ class Driver:
             if expanded.subagent is not None:
                 result = await subagents.delegate(expanded.subagent, expanded.prompt, False)
                 return self._answered(run, result.text)
+            run.tools = tuple(self.offered(run.agent, run.snapshot, run))
+            settings, system = await self._settings(run), await self._system(run)
+            window = await self._window(run, system, settings)
             loop = Loop(
                 run,
                 executor,
-                settings=await self._settings(run),
-                system=await self._system(run),
+                system=system,
+                settings=settings,
+                window=window,
                 settle=subagents.settle,
             )
-            run.tools = tuple(self.offered(run.agent, run.snapshot, run))
             turn = await user_turn(run, run.request, expanded.prompt)
             run.session.append(_user_message(run, turn))
             return await loop.drive()
@@ -180,19 +185,36 @@ class Driver:
         )
         return system_prompt(run, instructions)
 
+    async def _window(self, run: Run, system: str, settings: ModelSettings) -> Window:
+        limit = await self._host.context_limit(run.settings, settings.model)
+        return Window(run, system=system, settings=settings, limit=limit)
+
+    async def _compact(self, run: Run, arguments: str) -> str:
+        """`/compact [focus]`."""
+        if not run.session.messages:
+            return "There is nothing to summarise yet."
+        window = await self._window(run, await self._system(run), await self._settings(run))
+        tokens = await window.summarise(arguments)
+        return f"The conversation had about {tokens:,} tokens and is summarised now."
+
     def offered(self, agent: Agent, snapshot: Snapshot, run: Run | None = None) -> list[Tool]:
         """The tools shown to the model: those that some input of theirs may be used with."""
         policy = run.policy if run else snapshot.policy(agent)
-        hidden = set() if snapshot.skills else {"skill"}
+        hidden = set() if self._skills(snapshot, policy) else {"skill"}
         if not any(not each.hidden and each.mode != "primary" for each in snapshot.agents.values()):
             hidden.add("delegate")
         if run is None or run.root.request.scope is None:
             hidden.add("done")
         return [
-            describe(tool, snapshot)
+            describe(tool, snapshot, self._skills(snapshot, policy))
             for tool in snapshot.tools
             if tool.name not in hidden and offered(tool.name, policy)
         ]
+
+    def _skills(self, snapshot: Snapshot, policy: Policy) -> list[Skill]:
+        """The skills that are of use here: those whose tool, if they need one, is offered too."""
+        names = {tool.name for tool in snapshot.tools if offered(tool.name, policy)}
+        return [skill for skill in snapshot.skills.values() if skill.needs is None or skill.needs in names]
 
     def _context(self, run: Run, subagents: Subagents) -> ToolContext:
         return ToolContext(
@@ -239,10 +261,10 @@ def choose_agent(request: RunRequest, session: Session, snapshot: Snapshot, *, c
     return agent
 
 
-def describe(tool: Tool, snapshot: Snapshot) -> Tool:
+def describe(tool: Tool, snapshot: Snapshot, skills: Sequence[Skill]) -> Tool:
     """The tool as it is offered: `skill` and `delegate` list what there is to choose from."""
     if tool.name == "skill":
-        entries = [f"- {skill.name}: {skill.description}" for skill in snapshot.skills.values()]
+        entries = [f"- {skill.name}: {skill.description}" for skill in skills]
     elif tool.name == "delegate":
         entries = [
             f"- {agent.name}: {agent.description}"

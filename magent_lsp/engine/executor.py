@@ -10,7 +10,7 @@ import json
 import logging
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -124,7 +124,11 @@ class Executor:
         if decision.verdict == "ask" and not prepared.tool.previews:
             await self._permit(prepared, None)
             permitted = True
-        outcome = await prepared.tool.run(prepared.input, self._context)
+        context = replace(
+            self._context,
+            report=lambda text: self._updated(prepared, "in_progress", self._run.host.redact(text)),
+        )
+        outcome = await prepared.tool.run(prepared.input, context)
         if isinstance(outcome, ToolResult):
             return outcome
         if not permitted or outcome.subjects or outcome.edit is not None:
@@ -222,11 +226,11 @@ class Executor:
             status=status,
             images=result.images,
         )
-        run.session.append(message)
-        for path, digest in result.seen:
-            run.session.saw(path, digest)
-        if result.skill is not None:
-            run.session.skills[result.skill[0]] = result.skill[1]
+        run.session.append_result(
+            message,
+            seen={str(path): digest for path, digest in result.seen},
+            skills=dict([result.skill]) if result.skill is not None else {},
+        )
         if result.todos is not None:
             run.session.set_todos(result.todos)
             run.emit(TodoUpdated(items=result.todos))

@@ -61,7 +61,12 @@ class Budget:
     def count_turn(self, usage: Usage | None = None) -> None:
         """Count one request to the model, and what it cost."""
         self.turns += 1
-        if usage is not None and usage.cost_usd is not None:
+        if usage is not None:
+            self.pay(usage)
+
+    def pay(self, usage: Usage) -> None:
+        """Count what a request beside the turns cost, such as a summary."""
+        if usage.cost_usd is not None:
             self._pay(usage.cost_usd)
 
     def exceeded(self, usage: Usage | None = None) -> StopReason | None:

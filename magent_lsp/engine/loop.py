@@ -21,6 +21,7 @@ from magent_lsp.engine.history import normalise
 from magent_lsp.engine.permit import Rejected
 from magent_lsp.engine.run import Run
 from magent_lsp.engine.turn import Interrupted, ask_model
+from magent_lsp.engine.window import Window
 
 GO_ON = "Your reply was cut off at the length limit. Go on from where it stopped, in smaller steps."
 EMPTY = "Your reply was empty. Answer the user, or call a tool correctly."
@@ -40,6 +41,7 @@ class Loop:
         *,
         system: str,
         settings: ModelSettings,
+        window: Window,
         settle: Callable[[], Awaitable[bool]],
     ) -> None:
         self._run = run
@@ -48,6 +50,7 @@ class Loop:
         self._executor = executor
         self._system = system
         self._settings = settings
+        self._window = window
         self._cut = 0
         """Replies in a row that hit the length limit."""
         self._nudged = False
@@ -73,15 +76,7 @@ class Loop:
 
     async def _request(self) -> AssistantMessage:
         run = self._run
-        run.state, run.doing = "thinking", "thinking"
-        try:
-            reply = await ask_model(
-                run.host.model, self._messages(), run.tools, self._settings, run.settings.retry, run.emit
-            )
-        except Interrupted as error:
-            run.session.append(AssistantMessage(id=_message_id(), text=error.text, finish="cut"))
-            run.text = error.text
-            raise
+        reply = await self._ask()
         run.emit.flush()
         run.session.append(reply)
         run.text = reply.text or run.text
@@ -91,6 +86,29 @@ class Loop:
         run.emit(UsageUpdated(usage=run.usage))
         return reply
 
+    async def _ask(self) -> AssistantMessage:
+        """The model's reply, after making room for the request where that is needed."""
+        run = self._run
+        while True:
+            await self._window.fit()
+            run.state, run.doing = "thinking", "thinking"
+            messages = self._messages()
+            try:
+                reply = await ask_model(
+                    run.host.model, messages, run.tools, self._settings, run.settings.retry, run.emit
+                )
+            except Interrupted as error:
+                run.session.append(AssistantMessage(id=_message_id(), text=error.text, finish="cut"))
+                run.text = error.text
+                raise
+            except ModelError as error:
+                if error.kind != "overflow":
+                    raise
+                await self._window.overflowed(error)
+                continue
+            self._window.counted(messages, reply)
+            return reply
+
     def _messages(self) -> Sequence[Message]:
         history: Sequence[Message] = normalise(self._run.session.messages)
         if (most := self._run.settings.max_history) is not None:
@@ -99,6 +117,7 @@ class Loop:
 
     def _conclude(self, reply: AssistantMessage) -> StopReason | None:
         """The end of a reply without tool calls; None: the model is asked once more."""
+        run = self._run
         if reply.finish == "length":
             self._cut += 1
             if self._cut > 2:
@@ -110,6 +129,8 @@ class Loop:
                 reply.text.strip() or "The model refused to answer for reasons of content policy.",
                 kind="refused",
             )
+        if run.loops.observe_text(reply.text) == "stop":
+            return "loop"
         if not reply.text.strip() and not self._nudged:
             self._nudged = True
             self._tell(EMPTY)

@@ -36,6 +36,8 @@ class Host:
     model: Model
     model_settings: Callable[[Settings, str | None], Awaitable[ModelSettings]]
     """Settings and a wished-for model -> how to ask; raises ModelError if nothing is configured."""
+    context_limit: Callable[[Settings, str], Awaitable[int | None]]
+    """Settings and a model -> the size of its window in tokens; None: not known."""
     keep_edit: Callable[[FileEdit], Awaitable[None]]
     """Stores what a file holds before an edit is made of it."""
     record_edit: Callable[[Session, str, FileEdit], None]

@@ -2,7 +2,7 @@
 
 import fnmatch
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from magent_lsp.core.request import Scope
 from magent_lsp.core.tool import Tool
 from magent_lsp.permissions.defaults import default_layer
 from magent_lsp.permissions.rules import Layer, Policy, Rule, Source, parse_permission
-from magent_lsp.store.agents import load_agents
+from magent_lsp.store.agents import Registry, load_agents
 from magent_lsp.store.commands import Command, load_commands
 from magent_lsp.store.config import Loaded, load_settings
 from magent_lsp.store.dirs import Dirs
@@ -43,7 +43,7 @@ class Snapshot:
     settings: Settings
     layers: tuple[Layer, ...]
     """Permission layers of user, project, client and environment."""
-    agents: Mapping[str, Agent]
+    registry: Registry
     commands: Mapping[str, Command]
     skills: Mapping[str, Skill]
     grants: Layer
@@ -54,6 +54,11 @@ class Snapshot:
     """The settings as they were read; a file that no longer parses keeps its state from here."""
     extra_tools: tuple[Tool, ...] = ()
     """Tools that come from elsewhere, such as MCP servers."""
+
+    @property
+    def agents(self) -> Mapping[str, Agent]:
+        """All agents, hidden ones too."""
+        return self.registry.agents
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -71,13 +76,13 @@ class Snapshot:
         scratch: Path | None = None,
     ) -> Policy:
         """The layers of rules for one agent; `restriction` is a command's list of allowed tools."""
-        rules, _ = parse_permission(dict(agent.permission), Source(name=f"agent {agent.name}"))
+        own_rules = self.registry.layers.get(agent.name, Layer(name="agent", rules=()))
         closed = tuple(self._closed(agent.tools, agent.denied_tools, f"tools of agent {agent.name}"))
         if restriction is not None:
             # What limits a child limits here too: the stricter verdict counts, and an allow opens nothing.
             limits, _ = parse_permission(dict(restriction), Source(name="allowed-tools of the command"))
             parent = Policy(layers=(Layer(name="agent", rules=limits),), parent=parent)
-        own = (
+        kept = (
             (
                 Rule(
                     tool="read_file",
@@ -92,13 +97,14 @@ class Snapshot:
         return Policy(
             layers=(
                 default_layer(),
-                Layer(name="agent", rules=(*rules, *closed), trusted=agent.trusted),
+                replace(own_rules, rules=(*own_rules.rules, *closed)),
                 *self.layers,
-                Layer(name="grant", rules=(*self.grants.rules, *grants, *own)),
+                Layer(name="grant", rules=(*self.grants.rules, *grants, *kept)),
             ),
             parent=parent,
             scope=scope,
             sandboxed=self.settings.bash.sandbox != "off",
+            headless_allow=self.loaded.allow,
         )
 
     def _closed(self, only: frozenset[str] | None, without: frozenset[str], name: str) -> Iterable[Rule]:
@@ -124,19 +130,25 @@ def load_snapshot(folder: Path | None, sources: Sources, previous: Snapshot | No
         overrides=sources.overrides or {},
         previous=previous.loaded if previous else None,
     )
-    agents = load_agents(folder, sources.dirs, trusted)
+    agents = load_agents(folder, sources.dirs, trusted, previous=previous.registry if previous else None)
     commands = load_commands(folder, sources.dirs, trusted)
     skills = load_skills(folder, sources.dirs, trusted)
-    grants = GrantStore(sources.dirs).load()
+    grants = GrantStore(sources.dirs)
     return Snapshot(
         folder=folder,
         settings=loaded.settings,
         layers=loaded.layers,
-        agents=agents.agents,
+        registry=agents,
         commands=commands.commands,
         skills=skills.skills,
-        grants=grants,
+        grants=grants.load(),
         trusted=trusted,
         loaded=loaded,
-        problems=(*loaded.problems, *agents.problems, *commands.problems, *skills.problems),
+        problems=(
+            *loaded.problems,
+            *agents.problems,
+            *commands.problems,
+            *skills.problems,
+            *grants.read()[1],
+        ),
     )

@@ -230,3 +230,85 @@ async def test_no_model_says_what_to_set(desk: Desk, tmp_path: Path) -> None:
     assert outcome.stop_reason == "error"
     assert "model" in (outcome.error or "")
     assert "\n" not in (outcome.error or "")
+
+
+async def test_a_long_turn_is_compacted_in_the_middle_and_goes_on(desk: Desk, server: ModelServer) -> None:
+    """Sixty tool results in one turn must not be the end of the session."""
+    desk.set(contextLimit=20_000, maxTurns=80)
+    (desk.workspace / "big.txt").write_text("".join(f"line {n} {'x' * 60}\n" for n in range(4000)))
+
+    def respond(request: Any) -> Any:
+        from tests.support.model_server import Reply
+
+        assert len(request.content) < 4 * 20_000 * 1.5, "the request would not have fitted"
+        if "<conversation>" in str(request.messages):
+            return Reply(text="## Request\nRead the file. SUMMARY-OF-READING")
+        if respond.number >= 60:  # type: ignore[attr-defined]
+            return Reply(text="I have read it.")
+        respond.number += 1  # type: ignore[attr-defined]
+        page = respond.number  # type: ignore[attr-defined]
+        return Reply(calls=[call("read_file", path="big.txt", offset=1 + page * 40, limit=40)])
+
+    respond.number = 0  # type: ignore[attr-defined]
+    server.respond = respond
+    outcome = await desk.run("read the big file, all of it; the password for the demo is banana")
+    assert (outcome.stop_reason, outcome.text, outcome.error) == ("end_turn", "I have read it.", None)
+    assert any(
+        "left out to make room" in n.message or "summarised" in n.message for n in desk.events.of("notice")
+    )
+    assert "banana" in str(server.requests[-1].messages), "the request of the person is kept"
+
+
+async def test_an_overflow_told_by_the_provider_is_answered_by_compaction(
+    desk: Desk, server: ModelServer
+) -> None:
+    server.reply("The first answer is long. " * 200)
+    started = desk.magent.start(RunRequest(prompt="one"))
+    await desk.magent.wait(started.run_id)
+    server.reply("The second answer is long. " * 200)
+    await desk.run("two", session_id=started.session_id)
+    server.fault("overflow")
+    server.reply("SUMMARY")
+    server.reply("Here I am.")
+    outcome = await desk.run("three", session_id=started.session_id)
+    assert (outcome.text, outcome.error) == ("Here I am.", None)
+    assert "SUMMARY" in str(server.requests[-1].messages)
+
+
+async def test_a_window_that_nothing_fits_into_ends_with_a_sentence(desk: Desk, server: ModelServer) -> None:
+    for _ in range(12):
+        server.fault("overflow")
+    outcome = await desk.run("hello")
+    assert outcome.stop_reason == "error"
+    assert "does not fit" in (outcome.error or "")
+    assert len(server.requests) < 8
+
+
+async def test_compact_by_hand_keeps_the_summary_after_a_restart(desk: Desk, server: ModelServer) -> None:
+    server.reply("A very long explanation of bananas. " * 100)
+    server.reply("Apples are newer. " * 100)
+    started = desk.magent.start(RunRequest(prompt="explain bananas"))
+    await desk.magent.wait(started.run_id)
+    await desk.run("explain apples", session_id=started.session_id)
+    server.reply("SUMMARY of fruit")
+    await desk.run("/compact the fruit", session_id=started.session_id)
+    assert "the fruit" in str(server.requests[2].messages)
+    desk.magent.close_session(started.session_id)
+    server.reply("fine")
+    await desk.run("go on", session_id=started.session_id)
+    said = str(server.requests[3].messages)
+    assert "SUMMARY of fruit" in said
+    assert "explanation of bananas" not in said
+
+
+async def test_what_was_read_is_known_after_a_restart(desk: Desk, server: ModelServer) -> None:
+    """A resumed session may go on writing a file it has read, and nothing else."""
+    server.reply(calls=[call("read_file", path="a.py")])
+    server.reply("read")
+    started = desk.magent.start(RunRequest(prompt="read"))
+    await desk.magent.wait(started.run_id)
+    desk.magent.close_session(started.session_id)
+    server.reply(calls=[call("write_file", path="a.py", content="new\n")])
+    server.reply("written")
+    await desk.run("write", session_id=started.session_id)
+    assert (desk.workspace / "a.py").read_text() == "new\n"

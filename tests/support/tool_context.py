@@ -26,7 +26,7 @@ async def call(tool: Tool, context: ToolContext, **arguments: object) -> ToolRes
     outcome = await tool.run(tool.input.model_validate(arguments), context)
     if isinstance(outcome, ToolResult):
         for path, digest in outcome.seen:
-            context.session.saw(path, digest)
+            context.session.seen[str(path)] = digest
     return outcome
 
 
@@ -37,5 +37,5 @@ async def change(tool: Tool, context: ToolContext, **arguments: object) -> EditO
     assert proposal.edit is not None
     outcome = await context.editor.apply(proposal.edit, proposal.title)
     if outcome.outcome == "applied":
-        context.session.saw(outcome.path, (await context.editor.read(outcome.path)).digest)
+        context.session.seen[str(outcome.path)] = (await context.editor.read(outcome.path)).digest
     return outcome

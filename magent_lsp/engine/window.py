@@ -1,0 +1,130 @@
+"""Keeps a run's conversation within the model's window: prunes, then summarises, then says that it cannot."""
+
+import uuid
+from collections.abc import Sequence
+
+from magent_lsp.core.errors import ModelError
+from magent_lsp.core.events import Notice, UsageUpdated
+from magent_lsp.core.messages import AssistantMessage, Message, SystemMessage, UserMessage
+from magent_lsp.core.ports import ModelSettings
+from magent_lsp.engine.compaction import (
+    CHARS_PER_TOKEN,
+    CompactionPlan,
+    attachment,
+    calibrate,
+    compact,
+    files_changed,
+    last_request,
+    plan_compaction,
+)
+from magent_lsp.engine.history import normalise
+from magent_lsp.engine.run import Run
+from magent_lsp.engine.turn import ask_model
+
+MAX_ROUNDS = 3
+"""Compactions in a row that may fail to make room before the run ends."""
+
+
+class Window:
+    """The room that the conversation of one run has."""
+
+    def __init__(self, run: Run, *, system: str, settings: ModelSettings, limit: int | None) -> None:
+        self._run = run
+        self._system = system
+        self._settings = settings
+        self._limit = limit
+        """Tokens; None: nobody knows, so only the provider's refusal tells."""
+        self._ratio = CHARS_PER_TOKEN
+        self._fruitless = 0
+
+    async def fit(self) -> None:
+        """Compact before the next request if it would not fit."""
+        if self._limit is None:
+            return
+        for _ in range(MAX_ROUNDS):
+            plan = self._plan(self._limit)
+            if plan.kind == "none":
+                return
+            await self._carry_out(plan)
+
+    async def overflowed(self, error: ModelError) -> None:
+        """The provider says that the request does not fit: compact, or raise if that led nowhere before."""
+        self._fruitless += 1
+        if self._fruitless > MAX_ROUNDS:
+            raise ModelError(
+                "The conversation does not fit into the model's window, and shortening it did not help. "
+                "Begin a new session, or set `contextLimit` to the model's real window.",
+                kind="overflow",
+            ) from error
+        # What is believed to fit did not: believe in less each time.
+        limit = (self._limit or self._plan(1_000_000).tokens) * (4 - self._fruitless) // 4
+        plan = self._plan(max(limit, 1000), force=True)
+        if plan.kind == "none":
+            raise ModelError(
+                "The prompt alone does not fit into the model's window. Shorten it, or use another model.",
+                kind="overflow",
+            ) from error
+        await self._carry_out(plan)
+
+    def counted(self, messages: Sequence[Message], reply: AssistantMessage) -> None:
+        """Learn from a reply how many tokens the request really had."""
+        self._fruitless = 0
+        self._ratio = calibrate(messages, self._run.tools, reply.usage) or self._ratio
+
+    async def summarise(self, focus: str = "") -> int:
+        """Compact because a person asked for it; returns the tokens that the conversation had."""
+        plan = self._plan(self._limit or 100_000, force=True)
+        if plan.kind != "none":
+            await self._carry_out(plan, focus)
+        return plan.tokens
+
+    def _plan(self, limit: int, *, force: bool = False) -> CompactionPlan:
+        return plan_compaction(
+            normalise(self._run.session.messages),
+            limit=limit,
+            tools=self._run.tools,
+            system=self._system,
+            chars_per_token=self._ratio,
+            force=force,
+        )
+
+    async def _carry_out(self, plan: CompactionPlan, focus: str = "") -> None:
+        run = self._run
+        if plan.kind == "prune":
+            run.emit(Notice(level="info", message="Old tool output was left out to make room."))
+            compact(run.session, plan, new_id=_new_id())
+            return
+        run.doing = "summarising the conversation"
+        run.emit(Notice(level="info", message=f"The conversation ({plan.tokens:,} tokens) is summarised."))
+        attached = attachment(
+            request=last_request(plan.messages),
+            todos=run.session.todos,
+            files=files_changed(plan.messages),
+            skills=run.session.skills,
+        )
+        compact(
+            run.session,
+            plan,
+            new_id=_new_id(),
+            summary=await self._summary(plan.prompt, focus),
+            attached=attached,
+        )
+
+    async def _summary(self, prompt: str, focus: str) -> str:
+        run = self._run
+        agent = run.snapshot.agents["compaction"]
+        request = f"{prompt}\n\nPay special attention to: {focus}" if focus else prompt
+        messages: list[Message] = [SystemMessage(text=agent.prompt), UserMessage(id=_new_id(), text=request)]
+        reply = await ask_model(
+            run.host.model, messages, (), self._settings, run.settings.retry, lambda event: None
+        )
+        for each in {id(run): run, id(run.root): run.root}.values():
+            each.usage += reply.usage
+        run.session.add_usage(reply.usage)
+        run.budget.pay(reply.usage)
+        run.emit(UsageUpdated(usage=run.usage))
+        return run.host.redact(reply.text)
+
+
+def _new_id() -> str:
+    return f"msg-{uuid.uuid4().hex[:12]}"
