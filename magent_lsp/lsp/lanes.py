@@ -58,10 +58,17 @@ class Lanes:
         self._settings = settings
         self._can_save = can_save
         self._bounds = bounds
-        self._locks: defaultdict[Path, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._names: defaultdict[Path, asyncio.Lock] = defaultdict(asyncio.Lock)
+        """One for each name by which files are edited: edits keep the order in which they come."""
+        self._files: defaultdict[Path, asyncio.Lock] = defaultdict(asyncio.Lock)
+        """One for each real file: two names of one file do not get in each other's way."""
 
     async def apply(self, edit: FileEdit, label: str) -> EditOutcome:
         """Make one change and verify it."""
+        async with self._names[edit.path]:
+            return await self._apply(edit, label)
+
+    async def _apply(self, edit: FileEdit, label: str) -> EditOutcome:
         try:
             real = await in_thread(disk.real, edit.path)
         except ToolError as error:
@@ -69,7 +76,7 @@ class Lanes:
         judged = getattr(edit, "real_path", None)
         if judged is not None and judged != real:
             return _failed(edit, "stale", f"{str(edit.path)!r} leads to {str(real)!r} by now.")
-        async with self._locks[real]:
+        async with self._files[real]:
             document = await self._buffers.find(edit.path)
             if document is not None:
                 return await self._apply_open(edit, document, label)
