@@ -1,41 +1,55 @@
-"""A tool context over a real folder and the disk editor."""
+"""A context for calling a tool by itself, over a real folder."""
 
+import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
 
 from magent_lsp.core.config import Settings
-from magent_lsp.core.edits import EditOutcome
 from magent_lsp.core.ports import Editor
 from magent_lsp.core.session import Session
-from magent_lsp.core.tool import Proposal, Tool, ToolContext, ToolResult
-from magent_lsp.headless.editor import DiskEditor
+from magent_lsp.core.tool import Proposal, Subject, Tool, ToolContext, ToolResult, Verdict
+from tests.support.editor import MemoryEditor
 
 
-def context_at(folder: Path, editor: Editor | None = None, session: Session | None = None) -> ToolContext:
-    """A context whose only workspace folder is `folder`."""
+def context_for(
+    *folders: Path,
+    editor: Editor | None = None,
+    judge: Callable[[Subject], Verdict] = lambda subject: "allow",
+    settings: dict[str, Any] | None = None,
+    **more: Any,
+) -> ToolContext:
+    """All is allowed unless `judge` says otherwise; the environment is the test's own."""
+    more.setdefault("environment", lambda: dict(os.environ))
     return ToolContext(
-        folders=(folder,),
-        session=session or Session(id="s", folder=folder, agent="build"),
-        settings=Settings(),
-        editor=editor or DiskEditor(),
-        judge=lambda subject: "allow",
+        folders=folders,
+        session=Session(id="session", folder=folders[0], agent="build"),
+        settings=Settings.model_validate(settings or {}),
+        editor=editor or MemoryEditor(),
+        judge=judge,
+        **more,
     )
 
 
-async def call(tool: Tool, context: ToolContext, **arguments: object) -> ToolResult | Proposal:
-    """Run a tool as the executor does, without asking; what it saw is kept in the session."""
-    outcome = await tool.run(tool.input.model_validate(arguments), context)
-    if isinstance(outcome, ToolResult):
-        for path, digest in outcome.seen:
-            context.session.seen[str(path)] = digest
+async def call(tool: Tool, context: ToolContext, **arguments: Any) -> ToolResult:
+    """Validate, run, and carry out what is proposed, as the executor does once it is allowed."""
+    outcome = await tool.run(parse(tool, **arguments), context)
+    if isinstance(outcome, Proposal):
+        assert outcome.act is not None
+        outcome = await outcome.act()
     return outcome
 
 
-async def change(tool: Tool, context: ToolContext, **arguments: object) -> EditOutcome:
-    """Run a tool that proposes an edit, and apply the edit."""
-    proposal = await call(tool, context, **arguments)
-    assert isinstance(proposal, Proposal)
-    assert proposal.edit is not None
-    outcome = await context.editor.apply(proposal.edit, proposal.title)
-    if outcome.outcome == "applied":
-        context.session.seen[str(outcome.path)] = (await context.editor.read(outcome.path)).digest
-    return outcome
+def parse(tool: Tool, **arguments: Any) -> BaseModel:
+    """The tool's input from the arguments as a model sends them."""
+    return tool.input.model_validate(arguments)
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    """Make files below a folder."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode("utf-8", "surrogateescape"))

@@ -11,7 +11,7 @@ from magent_lsp.core.errors import EditError, MissingError, ToolError
 from magent_lsp.core.tool import Proposal, ToolContext
 from magent_lsp.tools.edit_file import TOOL, Input
 from magent_lsp.tools.read_file import TOOL as READ
-from tests.support.tool_context import call, change, context_at
+from tests.support.edit_context import call, change, context_at
 
 
 async def proposal_of(context: ToolContext, **arguments: object) -> Proposal:

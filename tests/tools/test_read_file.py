@@ -8,7 +8,7 @@ import pytest
 from magent_lsp.core.errors import MissingError, ToolError
 from magent_lsp.core.tool import ToolResult
 from magent_lsp.tools.read_file import MAX_IMAGE_BYTES, TOOL
-from tests.support.tool_context import call, context_at
+from tests.support.edit_context import call, context_at
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

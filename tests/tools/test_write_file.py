@@ -10,7 +10,7 @@ from magent_lsp.core.errors import EditError, StaleError, ToolError
 from magent_lsp.core.tool import Proposal
 from magent_lsp.tools.read_file import TOOL as READ
 from magent_lsp.tools.write_file import TOOL, Input
-from tests.support.tool_context import call, change, context_at
+from tests.support.edit_context import call, change, context_at
 
 
 async def test_a_new_file_is_made_with_its_folders(tmp_path: Path) -> None:
