@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from magent_lsp.headless.arguments import PROGRAM, USAGE, parser
 from magent_lsp.headless.leave import leave
+from magent_lsp.headless.logs import configure
 
 _FAILED, _CANCELLED = 1, 130
 
@@ -31,6 +32,8 @@ def dispatch(words: Sequence[str]) -> int:
     if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help", "--version")):
         words.insert(0, "serve")
     arguments = parser().parse_args(words)
+    if arguments.command != "serve":  # which has a log of its own
+        configure(getattr(arguments, "verbose", 0))
     return _COMMANDS[arguments.command](arguments)
 
 

@@ -1,10 +1,9 @@
 """What is set up, what is missing, and how to mend it."""
 
 import asyncio
-import os
 import platform
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -50,7 +49,7 @@ async def report(
     dirs: Dirs,
     environ: Mapping[str, str],
     choose: Callable[[], Awaitable[Chosen]],
-    secret_names: Sequence[str],
+    secret_names: Collection[str],
     probe: Callable[[Chosen], Awaitable[str]] | None = None,
 ) -> Report:
     """Look at everything; never raises for what it finds.
@@ -113,9 +112,10 @@ def _configuration(snapshot: Snapshot, folders: Sequence[Path], dirs: Dirs) -> I
         yield Line(name="problem", state=state, detail=str(problem), mend=mend)
 
 
-def _keys(secret_names: Sequence[str]) -> Iterator[Line]:
-    if secret_names:
-        yield Line(name="keys", state="ok", detail=f"set: {', '.join(sorted(secret_names))}")
+def _keys(secret_names: Collection[str]) -> Iterator[Line]:
+    keys = sorted(name for name in secret_names if "API_KEY" in name or name.startswith("AWS_"))
+    if keys:
+        yield Line(name="keys", state="ok", detail=f"set: {', '.join(keys)}")
     else:
         mend = "Needed for hosted models only: set the variable of your provider, such as OPENAI_API_KEY."
         yield Line(name="keys", state="warn", detail="no key of a provider is set", mend=mend)
@@ -152,9 +152,9 @@ def _reach(environ: Mapping[str, str]) -> Callable[[Chosen], Awaitable[str]]:
 
     async def probe(chosen: Chosen) -> str:
         if chosen.model.startswith("scripted:"):
-            path = Path(chosen.model.removeprefix("scripted:")).expanduser()
-            await asyncio.to_thread(os.stat, path)
-            return f"{path} is there"
+            script = chosen.model.removeprefix("scripted:")
+            await asyncio.to_thread(_look, script)
+            return f"{script} is there"
         proxy = environ.get("HTTPS_PROXY") or environ.get("https_proxy")
         host = _HOSTS.get(chosen.model.partition("/")[0])
         address = chosen.api_base or proxy or (f"https://{host}" if host else "")
@@ -168,3 +168,7 @@ def _reach(environ: Mapping[str, str]) -> Callable[[Chosen], Awaitable[str]]:
         return f"{parts.hostname}:{port} takes connections"
 
     return probe
+
+
+def _look(path: str) -> None:
+    Path(path).expanduser().stat()

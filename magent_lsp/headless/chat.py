@@ -35,8 +35,18 @@ async def _chat(options: Options, terminal: Terminal) -> int:
         chats.append(talk)
         conversation = asyncio.create_task(talk.talk(_lines(talk, terminal)), name="chat")
         warm = asyncio.create_task(_warm_up(magent), name="warm-up")
+
+        def interrupt() -> None:
+            if magent.running():
+                cancel()
+            elif not terminal.interactive:
+                conversation.cancel()
+
         try:
-            with interrupts(conversation.cancel, names=ENDINGS):
+            with (
+                interrupts(conversation.cancel, names=ENDINGS),
+                interrupts(interrupt, names=("SIGINT",), twice_leaves=False),
+            ):
                 await conversation
         except asyncio.CancelledError:
             if not conversation.cancelled():

@@ -8,7 +8,6 @@ from magent_lsp.core.errors import MagentError
 from magent_lsp.core.request import RunRequest
 from magent_lsp.engine.builtins import SUMMARIES
 from magent_lsp.headless.complete import named_files
-from magent_lsp.headless.interrupts import interrupts
 from magent_lsp.headless.lines import Lines
 from magent_lsp.headless.run import explain_end
 from magent_lsp.headless.start import Options, find_session
@@ -32,7 +31,7 @@ class Chat:
     """One conversation: what the next prompt will be sent with."""
 
     def __init__(
-        self, options: Options, magent: Magent, terminal: Terminal, commands: Mapping[str, "ChatCommand"]
+        self, options: Options, magent: Magent, terminal: Terminal, commands: Mapping[str, ChatCommand]
     ) -> None:
         self.folder = options.cwd
         self._commands = commands
@@ -71,7 +70,7 @@ class Chat:
             await self.prompt(said)
 
     async def prompt(self, said: str) -> None:
-        """Run one prompt; Ctrl-C cancels the run."""
+        """Run one prompt to its end."""
         files = named_files(said, self.folder)
         request = RunRequest(
             prompt=said,
@@ -82,8 +81,7 @@ class Chat:
         )
         started = self.magent.start(request)
         self.session_id = started.session_id
-        with interrupts(self.cancel, names=("SIGINT",), twice_leaves=False):
-            finished = await self.magent.wait(started.run_id)
+        finished = await self.magent.wait(started.run_id)
         self.terminal.fresh()
         explain_end(finished, started.session_id, self.terminal, again="")
 

@@ -25,7 +25,7 @@ _COMPLAINT = "page_count(11, 5) is 2, but the test expects 3"
 
 def demo(*, model: str | None, yes: bool, keep: bool) -> int:
     """Show the whole path; exit code 0 only if every step was verified."""
-    terminal = Terminal(out=sys.stdout, err=sys.stdout, stdin=sys.stdin, environ=os.environ)
+    terminal = Terminal.standard().for_stdout()
     with sample_project(model, keep=keep) as sample:
         code = finish(_show(sample, terminal, yes=yes))
         if keep:

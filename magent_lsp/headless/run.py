@@ -76,6 +76,8 @@ def read_prompt(words: tuple[str, ...], terminal: Terminal) -> str:
     parts = [terminal.stdin.read().strip() if word == "-" else word for word in words]
     separator = "\n\n" if "-" in words else " "
     prompt = separator.join(part for part in parts if part)
+    # Arguments that are no UTF-8 come with surrogates, which nothing beyond this point could write.
+    prompt = prompt.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     if not prompt.strip():
         raise CallerError("the PROMPT is empty; say what is to be done")
     return prompt

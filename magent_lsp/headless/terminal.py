@@ -1,5 +1,6 @@
 """The terminal: answers go to stdout, everything said about them to stderr."""
 
+import io
 import os
 import re
 import sys
@@ -37,8 +38,16 @@ class Terminal:
 
     @staticmethod
     def standard() -> "Terminal":
-        """The process's own streams."""
-        return Terminal(out=sys.stdout, err=sys.stderr, stdin=sys.stdin, environ=os.environ)
+        """The process's own streams; from now on whatever else writes to stdout lands on stderr."""
+        for stream in (sys.stdin, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="replace" if stream is sys.stdin else "backslashreplace")
+        return Terminal(
+            out=_take_stdout(),
+            err=sys.stderr or io.StringIO(),
+            stdin=sys.stdin or io.StringIO(),
+            environ=os.environ,
+        )
 
     def for_stdout(self) -> "Terminal":
         """The same, but with remarks on stdout: for commands whose remarks are their result."""
@@ -100,10 +109,6 @@ class Terminal:
         try:
             self.out.write(text)
             self.out.flush()
-        except UnicodeEncodeError:
-            encoding = self.out.encoding or "ascii"
-            self.out.write(text.encode(encoding, "backslashreplace").decode(encoding))
-            self.out.flush()
         except (OSError, ValueError):
             self.broken = True
 
@@ -113,6 +118,19 @@ class Terminal:
 
             self._console = Console(file=self.err, highlight=False, emoji=False)
         return self._console
+
+
+def _take_stdout() -> TextIO:
+    """A private stdout, so that a library that prints cannot spoil an answer or a line of JSON."""
+    out = sys.stdout
+    try:
+        out.flush()
+        private = os.dup(out.fileno())
+        os.dup2(sys.stderr.fileno(), out.fileno())
+    except (OSError, ValueError, AttributeError):  # one of them is closed, or no file at all
+        return out or io.StringIO()
+    sys.stdout = sys.stderr
+    return os.fdopen(private, "w", encoding=out.encoding, errors="backslashreplace", newline=out.newlines)
 
 
 def _is_terminal(stream: TextIO | None) -> bool:

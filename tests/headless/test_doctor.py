@@ -30,7 +30,7 @@ def test_without_a_model_it_fails_and_says_how_to_mend_it(program: Program) -> N
     done = program("doctor")
     assert done.code == 1
     assert "✗ model: " in done.out
-    assert "Set `model`" in done.out
+    assert "set `model`" in done.out
     assert done.err == ""
 
 

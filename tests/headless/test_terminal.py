@@ -1,6 +1,8 @@
 """What a person sees must be what is meant, wherever the streams lead."""
 
 import io
+import subprocess
+import sys
 
 import pytest
 
@@ -81,6 +83,29 @@ def test_a_reader_that_went_away_breaks_nothing() -> None:
     gone.line("remark")
     gone.data("{}")
     assert gone.broken
+
+
+def test_what_a_library_prints_does_not_spoil_the_answer() -> None:
+    code = (
+        "import os; from magent_lsp.headless.terminal import Terminal; own = Terminal.standard();"
+        "own.data('{}'); print('from Python'); os.write(1, b'from C'); own.answer('the answer')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
+    )
+    assert done.stdout == "{}\nthe answer"
+    assert "from Python" in done.stderr
+    assert "from C" in done.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed_are_no_error(closed: str) -> None:
+    code = (
+        "from magent_lsp.headless.terminal import Terminal; own = Terminal.standard();"
+        "own.answer('text'); own.line('remark'); own.data('{}')"
+    )
+    shell = f'"{sys.executable}" -c "{code}" {closed}'
+    assert subprocess.run(["sh", "-c", shell], capture_output=True, timeout=30, check=False).returncode == 0
 
 
 def test_a_long_diff_says_what_it_leaves_out() -> None:
