@@ -6,12 +6,14 @@ Their prompts are slash commands, so that a person or a project can replace them
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from lsprotocol import types
 
 from magent_lsp.core.config import Actions
+from magent_lsp.lsp import chat
 from magent_lsp.lsp.commands.arguments import shorten
-from magent_lsp.lsp.convert import to_path
+from magent_lsp.lsp.convert import to_path, to_uri
 
 if TYPE_CHECKING:
     from magent_lsp.lsp.edge import Edge
@@ -54,6 +56,9 @@ class CodeActions:
     ) -> Iterator[types.CodeAction]:
         yield from self._pending()
         yield from self._running()
+        if urlsplit(uri).path.endswith(chat.SUFFIX):
+            yield _action("Send this message", QUICK_FIX, "magent.send", {"uri": uri})
+            return
         on = self._edge.settings.actions
         place: dict[str, Any] = {"uri": uri, "range": _plain(range)}
         if to_path(uri) is not None:
@@ -69,6 +74,7 @@ class CodeActions:
             yield from self._user_commands(place)
         if on.chat:
             yield _action("Open chat", SOURCE, "magent.openChat", {"uri": uri})
+        yield from self._housekeeping()
 
     def _rewrites(self, place: Mapping[str, Any], on: Actions) -> Iterator[types.CodeAction]:
         if on.improve:
@@ -90,6 +96,17 @@ class CodeActions:
         for run in runs:
             title = "Cancel" if len(runs) == 1 else f"Cancel: {shorten(_line(run.title), _LONG)}"
             yield _action(title, QUICK_FIX, "magent.cancel", {"runId": run.run_id})
+
+    def _housekeeping(self) -> Iterator[types.CodeAction]:
+        if (last := self._edge.watch.last_with_edits()) is not None:
+            run_id, run = last
+            title = f"Undo: {shorten(run.title.removeprefix('Magent: '), _LONG)}"
+            yield _action(title, SOURCE, "magent.undo", {"runId": run_id})
+        if (review := self._edge.reviewing) is not None:
+            argument = {"folder": to_uri(review.folder), "digest": review.digest}
+            yield _action(f"Trust it: {review.folder.name}", SOURCE, "magent.trust", argument)
+        elif not self._edge.app.trusted:
+            yield _action("Trust this project's config", SOURCE, "magent.trust", {})
 
     def _fix(self, place: Mapping[str, Any], diagnostic: types.Diagnostic) -> types.CodeAction:
         plain = self._edge.server.plain(diagnostic)

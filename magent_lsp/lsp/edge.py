@@ -29,6 +29,7 @@ from magent_lsp.store.problems import Problem
 
 if TYPE_CHECKING:
     from magent_lsp.lsp.server import MagentServer
+    from magent_lsp.store.trust import Review
 
 logger = logging.getLogger(__name__)
 
@@ -96,6 +97,8 @@ class Edge:
         self.watch = Watch(self)
         self.actions = CodeActions(self)
         self.problems = Problems(server)
+        self.reviewing: Review | None = None
+        """What the person is asked to trust at the moment."""
         self.app = Magent(
             folders=self.folders(),
             editor=self.editor,
@@ -143,6 +146,11 @@ class Edge:
             uris = [workspace.root_uri]
         paths = [to_path(uri) for uri in uris]
         return list(dict.fromkeys(path for path in paths if path is not None))
+
+    def spell(self, uri: str) -> str:
+        """The client's own spelling of the URI of an open document."""
+        document = self._documents.open_document(uri)
+        return document.uri if document is not None else uri
 
     def open_text(self, uri: str) -> str | None:
         """The text of an open document."""

@@ -183,7 +183,7 @@ class Lifecycle:
         edge.reload()
 
     async def _register(self) -> None:
-        registrations = list(self._registrations())
+        registrations = [*self._registrations(), *await self._completion()]
         if not registrations:
             return
         params = types.RegistrationParams(registrations=registrations)
@@ -191,6 +191,18 @@ class Lifecycle:
             await self._server.protocol.call(types.CLIENT_REGISTER_CAPABILITY, params, seconds=30)
         except (JsonRpcException, TimeoutError) as error:
             logger.info("the client registered nothing: %s", error)
+
+    async def _completion(self) -> "list[types.Registration]":
+        documents = self._server.client_capabilities.text_document
+        declared = documents.completion if documents is not None else None
+        if declared is None or not declared.dynamic_registration:
+            return []
+        edge = await asyncio.shield(self._begin())
+        from magent_lsp.lsp.completion import selector
+
+        options = {"documentSelector": selector(edge), "triggerCharacters": ["/", "@"]}
+        method = types.TEXT_DOCUMENT_COMPLETION
+        return [types.Registration(id="magent-completion", method=method, register_options=options)]
 
     def _registrations(self) -> "list[types.Registration]":
         workspace = self._server.client_capabilities.workspace

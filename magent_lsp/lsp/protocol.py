@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from magent_lsp.core.events import Envelope, RunStarted, TargetUpdated, to_json
+from magent_lsp.core.events import Envelope, RunFinished, RunStarted, TargetUpdated, to_json
 from magent_lsp.lsp.convert import range_of
 
 EVENT = "magent/event"
@@ -11,10 +11,13 @@ ASK = "magent/ask"
 WAIT = "magent/wait"
 
 
-def event_params(envelope: Envelope, text_of: Callable[[str], str | None]) -> dict[str, Any]:
-    """The parameters of `magent/event`; ranges are in UTF-16 units where `text_of` knows the document."""
+def event_params(
+    envelope: Envelope, spell: Callable[[str], str], text_of: Callable[[str], str | None]
+) -> dict[str, Any]:
+    """The parameters of `magent/event`; URIs and ranges are those of the client for open documents."""
     params: dict[str, Any] = to_json(envelope)
     event = envelope.event
+    _spell(params["event"], spell)
     if isinstance(event, RunStarted | TargetUpdated) and event.range is not None:
         text = text_of(event.uri) if event.uri is not None else None
         if text is not None:
@@ -24,3 +27,16 @@ def event_params(envelope: Envelope, text_of: Callable[[str], str | None]) -> di
                 "end": {"line": where.end.line, "character": where.end.character},
             }
     return params
+
+
+def finished_event(event: RunFinished, spell: Callable[[str], str]) -> dict[str, Any]:
+    """A `run_finished` event as a result."""
+    found: dict[str, Any] = to_json(event)
+    _spell(found, spell)
+    return found
+
+
+def _spell(event: dict[str, Any], spell: Callable[[str], str]) -> None:
+    for item in (event, *event.get("edits", ())):
+        if "uri" in item:
+            item["uri"] = spell(item["uri"])

@@ -8,7 +8,7 @@ from magent_lsp.core.errors import CallerError
 from magent_lsp.core.events import ReasoningDeltaEvent, RunEvent, RunFinished, TextDeltaEvent, to_json
 from magent_lsp.lsp.commands.arguments import AskArguments, WaitArguments, check
 from magent_lsp.lsp.commands.runs import question, title_of
-from magent_lsp.lsp.protocol import ASK, WAIT
+from magent_lsp.lsp.protocol import ASK, WAIT, finished_event
 from magent_lsp.lsp.watch import Watched
 
 if TYPE_CHECKING:
@@ -34,14 +34,14 @@ async def ask(edge: "Edge", params: Any) -> dict[str, Any]:
     finally:
         if outcome is None:
             edge.cancel(started.run_id)
-    return {"runId": started.run_id, "sessionId": started.session_id, **to_json(outcome)}
+    return {"runId": started.run_id, "sessionId": started.session_id, **finished_event(outcome, edge.spell)}
 
 
 async def wait(edge: "Edge", params: Any) -> Any:
     """The `run_finished` event of a run, when it has ended; cancelling only ends the waiting."""
     given, _, _ = _tokens(WAIT, params)
     arguments = check(WAIT, WaitArguments, given)
-    return to_json(await edge.app.wait(arguments.run_id))
+    return finished_event(await edge.app.wait(arguments.run_id), edge.spell)
 
 
 def _tokens(method: str, params: Any) -> tuple[dict[str, Any], Token | None, Token | None]:

@@ -161,6 +161,13 @@ def _add_features(server: MagentServer) -> None:
         edge = await life.edge()
         return edge.actions.answer(params)
 
+    @server.feature(types.TEXT_DOCUMENT_COMPLETION)
+    async def completion(params: types.CompletionParams) -> Any:
+        edge = await life.edge()
+        from magent_lsp.lsp.completion import complete
+
+        return complete(edge, params)
+
     @server.feature(types.WINDOW_WORK_DONE_PROGRESS_CANCEL)
     def cancelled(params: types.WorkDoneProgressCancelParams) -> None:
         if (edge := life.started) is not None:

@@ -136,9 +136,9 @@ class ThreadWriter:
                     view = view[self._target.write(view) or 0 :]
         except (OSError, ValueError):
             self._lost()
-            return
-        with contextlib.suppress(OSError):
-            self._target.close()
+        finally:
+            with contextlib.suppress(OSError):
+                self._target.close()
 
 
 class SocketWriter:

@@ -37,7 +37,7 @@ class Watched:
     """A progress token that the client made."""
     parent: str | None = None
     uris: dict[str, None] = field(default_factory=dict)
-    """Files that the run tried to edit, in order."""
+    """Files that the run changed, or may have, in order."""
     listeners: list[Listener] = field(default_factory=list)
     finished: bool = False
 
@@ -65,7 +65,7 @@ class Watch:
         self._run(run_id).listeners.append(listener)
 
     def uris(self, run_id: str) -> list[str]:
-        """Files that a run of this connection tried to edit."""
+        """Files that a run of this connection changed, or may have."""
         return list(self._run(run_id).uris) if run_id in self._runs else []
 
     def emit(self, event: Envelope) -> None:
@@ -74,7 +74,7 @@ class Watch:
         match event.event:
             case RunStarted(parent_run_id=parent) if parent is not None:
                 run.parent = parent
-            case EditApplied(uri=uri):
+            case EditApplied(uri=uri, outcome="applied" | "diverged" | "unknown"):
                 self._run(self._root(event.run_id)).uris[uri] = None
             case RunFinished() as finished:
                 run.finished = True
@@ -82,7 +82,9 @@ class Watch:
                     self.progress.end(event.run_id, closing_words(finished))
         self._report(event, run)
         if self._edge.client.events:
-            self._edge.server.protocol.notify(EVENT, event_params(event, self._edge.open_text))
+            self._edge.server.protocol.notify(
+                EVENT, event_params(event, self._edge.spell, self._edge.open_text)
+            )
         elif run.parent is None and not run.quiet:
             self._show(event, run)
         for listener in run.listeners:
@@ -103,11 +105,26 @@ class Watch:
 
     def _show(self, event: Envelope, run: Watched) -> None:
         match event.event:
-            case Notice(level="warning" | "error" as level, message=message):
+            case Notice(level="warning" | "error" as level, message=message) if not self._known(message):
                 kind = types.MessageType.Error if level == "error" else types.MessageType.Warning
                 self._edge.server.message(kind, f"Magent: {message}")
             case RunFinished() as finished:
                 self.outcomes.show(event.run_id, run, finished)
+
+    def _known(self, message: str) -> bool:
+        """Whether a notice only repeats what is shown of a file of the user already."""
+        return any(problem.message in message for problem in self._edge.app.problems)
+
+    def last_with_edits(self) -> tuple[str, Watched] | None:
+        """The run that ended last and changed something; for undo."""
+        return next(
+            (
+                (run_id, run)
+                for run_id, run in reversed(self._runs.items())
+                if run.finished and run.uris and run.parent is None
+            ),
+            None,
+        )
 
     def _run(self, run_id: str) -> Watched:
         return self._runs.setdefault(run_id, Watched(title="Magent"))

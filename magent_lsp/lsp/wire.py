@@ -184,6 +184,13 @@ class Wire(DocumentsProtocol):
             error = as_rpc_error(error)
         self._send_response(msg_id, error=error.to_response_error())
 
+    @lsp_method(types.INITIALIZE)
+    def lsp_initialize(self, params: types.InitializeParams) -> Generator[Any, Any, types.InitializeResult]:
+        """As before us, but completion is registered later, for our own kinds of files alone."""
+        result = yield from super().lsp_initialize(params)
+        result.capabilities.completion_provider = None
+        return result
+
     @lsp_method(types.SHUTDOWN)
     def lsp_shutdown(self, *args: Any) -> Generator[Any, Any, None]:
         """End all work, then answer; after this only `exit` is taken."""

@@ -205,6 +205,7 @@ class TrustArguments(Arguments):
     """`magent.trust`."""
 
     folder: str | None = None
+    digest: str | None = None
 
 
 class OpenChatArguments(Arguments):

@@ -4,6 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from magent_lsp.core.events import to_json
+from magent_lsp.engine.builtins import SUMMARIES
 from magent_lsp.lsp.commands.arguments import Nothing, ToolsArguments
 from magent_lsp.lsp.commands.spec import Command
 
@@ -45,7 +46,19 @@ async def models(edge: "Edge", arguments: Nothing) -> list[Any]:
 
 async def slash_commands(edge: "Edge", arguments: Nothing) -> list[dict[str, Any]]:
     """Commands that a prompt may begin with."""
-    return [
+    built_in = [
+        {
+            "name": name,
+            "description": summary,
+            "argumentHint": None,
+            "agent": None,
+            "builtin": True,
+            "source": None,
+        }
+        for name, summary in SUMMARIES.items()
+        if name not in edge.app.commands()
+    ]
+    return built_in + [
         {
             "name": command.name,
             "description": command.description,

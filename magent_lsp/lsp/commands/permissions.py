@@ -1,11 +1,7 @@
-"""Commands about permissions: what waits, answers, why, grants and trust."""
+"""Commands about permissions: what waits, answers, why, grants."""
 
 from typing import TYPE_CHECKING, Any
 
-from lsprotocol import types
-from pygls.exceptions import JsonRpcException
-
-from magent_lsp.core.errors import CallerError
 from magent_lsp.core.events import to_json
 from magent_lsp.core.request import PermissionReply
 from magent_lsp.lsp.commands.arguments import (
@@ -13,18 +9,12 @@ from magent_lsp.lsp.commands.arguments import (
     GrantArguments,
     Nothing,
     RespondArguments,
-    TrustArguments,
 )
 from magent_lsp.lsp.commands.spec import Command
-from magent_lsp.lsp.convert import to_path
 
 if TYPE_CHECKING:
     from magent_lsp.lsp.edge import Edge
     from magent_lsp.permissions.rules import Rule
-    from magent_lsp.store.trust import Review
-
-TRUST = "Trust this project"
-NOT_NOW = "Not now"
 
 
 async def pending(edge: "Edge", arguments: Nothing) -> list[dict[str, Any]]:
@@ -72,32 +62,6 @@ async def revoke(edge: "Edge", arguments: GrantArguments) -> dict[str, bool]:
     return {"ok": True}
 
 
-async def trust(edge: "Edge", arguments: TrustArguments) -> dict[str, Any]:
-    """Show what trusting a project would allow or run, and ask in the background."""
-    folder = to_path(arguments.folder) if arguments.folder else None
-    if arguments.folder and folder is None:
-        raise CallerError(f"'folder' {arguments.folder!r} is no folder.")
-    review = edge.app.review_trust(folder)
-    edge.spawn(_ask_trust(edge, review), name="trust question")
-    return {"folder": str(review.folder), "review": to_json(review)}
-
-
-async def _ask_trust(edge: "Edge", review: "Review") -> None:
-    params = types.ShowMessageRequestParams(
-        type=types.MessageType.Warning,
-        message=str(review),
-        actions=[types.MessageActionItem(title=TRUST), types.MessageActionItem(title=NOT_NOW)],
-    )
-    try:
-        answer = await edge.server.protocol.call(types.WINDOW_SHOW_MESSAGE_REQUEST, params, seconds=None)
-    except JsonRpcException:
-        answer = None
-    if answer is not None and answer.title == TRUST:
-        edge.app.trust(review)
-        edge.reload()
-        edge.server.message(types.MessageType.Info, f"Magent: the config of {review.folder} is trusted now.")
-
-
 def _rule(rule: "Rule | None") -> dict[str, str] | None:
     return {"tool": rule.tool, "pattern": rule.pattern, "verdict": rule.verdict} if rule is not None else None
 
@@ -114,5 +78,4 @@ COMMANDS = (
     Command("magent.explainPermission", ExplainArguments, explain),
     Command("magent.grants", Nothing, grants),
     Command("magent.revokeGrant", GrantArguments, revoke),
-    Command("magent.trust", TrustArguments, trust),
 )

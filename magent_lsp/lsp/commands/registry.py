@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from magent_lsp.core.errors import CallerError
-from magent_lsp.lsp.commands import chats, files, lists, permissions, runs, sessions
+from magent_lsp.lsp.commands import chats, files, lists, permissions, runs, sessions, trust
 from magent_lsp.lsp.commands.arguments import check, one_object
 from magent_lsp.lsp.commands.spec import Command
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 COMMANDS: Mapping[str, Command] = {
     command.name: command
-    for module in (runs, permissions, lists, sessions, files, chats)
+    for module in (runs, permissions, trust, lists, sessions, files, chats)
     for command in module.COMMANDS
 }
 

@@ -95,15 +95,16 @@ async def status(edge: "Edge", arguments: Nothing) -> dict[str, Any]:
 
 async def undo(edge: "Edge", arguments: RunArguments) -> dict[str, list[str]]:
     """Take back the edits of a run."""
-    return await _take_back(edge, arguments.run_id, redo=False)
+    return await take_back(edge, arguments.run_id, redo=False)
 
 
 async def redo(edge: "Edge", arguments: RunArguments) -> dict[str, list[str]]:
     """Bring back what `undo` took."""
-    return await _take_back(edge, arguments.run_id, redo=True)
+    return await take_back(edge, arguments.run_id, redo=True)
 
 
-async def _take_back(edge: "Edge", run_id: str, *, redo: bool) -> dict[str, list[str]]:
+async def take_back(edge: "Edge", run_id: str, *, redo: bool) -> dict[str, list[str]]:
+    """Undo or redo a run; what is not confirmed in time is among the conflicts."""
     mark = len(edge.editor.applied)
     work = edge.spawn(
         edge.app.redo(run_id) if redo else edge.app.undo(run_id),
@@ -112,14 +113,14 @@ async def _take_back(edge: "Edge", run_id: str, *, redo: bool) -> dict[str, list
     done, _ = await asyncio.wait([work], timeout=UNDO_SECONDS)
     if not done:
         # It goes on: an edit that is on its way cannot be called back, only not vouched for.
-        landed = set(_uris(edge.editor.applied[mark:]))
-        uris = edge.watch.uris(run_id)
+        landed = set(_uris(edge, edge.editor.applied[mark:]))
+        uris = [edge.spell(uri) for uri in edge.watch.uris(run_id)]
         return {
             "restored": [uri for uri in uris if uri in landed],
             "conflicts": [uri for uri in uris if uri not in landed],
         }
     report: UndoReport = work.result()
-    return {"restored": _uris(report.restored), "conflicts": _uris(report.conflicts)}
+    return {"restored": _uris(edge, report.restored), "conflicts": _uris(edge, report.conflicts)}
 
 
 def acknowledged(started: "Started") -> dict[str, Any]:
@@ -136,8 +137,8 @@ def title_of(prompt: str) -> str:
     return f"Magent: {shorten(lines[0], 50)}" if lines else "Magent"
 
 
-def _uris(paths: Sequence[Path]) -> list[str]:
-    return [to_uri(path) for path in paths]
+def _uris(edge: "Edge", paths: Sequence[Path]) -> list[str]:
+    return [edge.spell(to_uri(path)) for path in paths]
 
 
 COMMANDS = (
