@@ -127,9 +127,11 @@ async def acknowledgements(home: Path, count: int) -> list[Measure]:
         begun = time.perf_counter()
         if number % 2:
             await client.command("magent.status")
+            taken.append(time.perf_counter() - begun)
         else:
-            await client.command("magent.prompt", prompt=f"number {number}")
-        taken.append(time.perf_counter() - begun)
+            run = await client.command("magent.prompt", prompt=f"number {number}")
+            taken.append(time.perf_counter() - begun)
+            await client.command("magent.cancel", runId=run["runId"])
     await end(client)
     return [
         Measure("acknowledgement beside a stream, median", statistics.median(taken) * 1000, "ms"),

@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from tests.support.lsp_client import editor
+import pytest
+
+from tests.support.lsp_client import ResponseError, editor
 from tests.support.lsp_profiles import EMACS, POOR
 
 TEXT = "# TODO: return twice the number\ndef twice(n):\n    return n\n"
@@ -115,3 +117,61 @@ async def test_the_selection_is_read_when_the_action_runs(tmp_path: Path) -> Non
         client.type(buffer, "return n", "return n * 2")
         run = await client.act(next(a for a in offered if a["title"] == "Magent: Improve"))
         assert (await client.finished(run["runId"]))["text"] == "Seen."
+
+
+async def test_the_last_run_can_be_undone_by_action(tmp_path: Path) -> None:
+    edits = [{"old_string": "return n", "new_string": "return n * 2"}]
+    calls = [{"tool": "edit_file", "arguments": {"path": "a.py", "edits": edits}}]
+    script = [{"text": "", "calls": calls}, {"text": "Done."}]
+    settings = {"permission": {"edit_file": "allow"}}
+    async with editor(tmp_path, script=script, files={"a.py": TEXT}, settings=settings) as client:
+        buffer = client.open("a.py")
+        run = await client.command("magent.prompt", prompt="double it", uri=buffer.uri)
+        await client.finished(run["runId"])
+        assert buffer.text == TEXT.replace("return n", "return n * 2")
+        offered = await client.actions(buffer.uri, buffer.range("TODO"))
+        undo = next(action for action in offered if action["title"] == "Magent: Undo: double it")
+        assert (await client.act(undo))["restored"] == [buffer.uri]
+        assert buffer.text == TEXT
+
+
+async def test_a_chat_document_offers_to_send(tmp_path: Path) -> None:
+    async with editor(tmp_path, script=[{"text": "Hello."}]) as client:
+        opened = await client.command("magent.openChat")
+        buffer = client.open(Path(opened["uri"].removeprefix("file://")), language="markdown")
+        client.type(buffer, buffer.text, f"{buffer.text}Hi\n")
+        offered = await client.actions(buffer.uri, buffer.range("Hi"))
+        assert titles(offered) == ["Magent: Send this message"]
+        await client.act(offered[0])
+        await client.until(lambda: "Hello." in buffer.text)
+
+
+async def test_a_project_is_trusted_by_action(tmp_path: Path) -> None:
+    config = "permission:\n  bash: allow\n"
+    files = {"a.py": TEXT, ".magent/config.yaml": config}
+    async with editor(tmp_path, script=[], files=files) as client:
+        buffer = client.open("a.py")
+        assert (await client.command("magent.status"))["trusted"] is False
+        offered = await client.actions(buffer.uri, buffer.range("TODO"))
+        client.always = "Trust it"
+        told = await client.act(
+            next(a for a in offered if a["title"] == "Magent: Trust this project's config")
+        )
+        assert told["trusted"] is False
+        assert told["items"]
+        await client.until(lambda: any("trusted now" in text for _, text in client.messages))
+        assert "bash" in client.questions[0]["message"]
+        assert (await client.command("magent.status"))["trusted"] is True
+
+
+async def test_trust_is_for_what_was_shown(tmp_path: Path) -> None:
+    files = {".magent/config.yaml": "permission:\n  bash: allow\n"}
+    async with editor(tmp_path, script=[], files=files, profile=POOR) as client:
+        told = await client.command("magent.trust")
+        await client.until(lambda: client.messages)
+        (tmp_path / "ws/.magent/config.yaml").write_text("permission:\n  '*': allow\n")
+        with pytest.raises(ResponseError, match="'digest'"):
+            await client.command("magent.trust", digest=told["digest"])
+        assert (await client.command("magent.status"))["trusted"] is False
+        told = await client.command("magent.trust")
+        assert (await client.command("magent.trust", digest=told["digest"]))["trusted"] is True

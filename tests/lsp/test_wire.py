@@ -1,0 +1,107 @@
+"""JSON-RPC: no answer is lost, no late answer hurts, and nothing odd ends the connection."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+
+from tests.support.inside import answer, inside, tell
+
+QUESTION = types.ShowMessageRequestParams(type=types.MessageType.Info, message="Well?", actions=[])
+
+
+async def test_a_request_to_the_client_gets_its_answer() -> None:
+    server, sent = inside()
+    asking = asyncio.create_task(
+        server.protocol.call(types.WINDOW_SHOW_MESSAGE_REQUEST, QUESTION, seconds=None)
+    )
+    await asyncio.sleep(0)
+    [request] = sent.requests(types.WINDOW_SHOW_MESSAGE_REQUEST)
+    answer(server, request["id"], result={"title": "Yes"})
+    assert (await asking).title == "Yes"
+
+
+async def test_a_late_answer_to_a_request_that_was_given_up_is_ignored() -> None:
+    server, sent = inside()
+    asking = asyncio.create_task(
+        server.protocol.call(types.WINDOW_SHOW_MESSAGE_REQUEST, QUESTION, seconds=None)
+    )
+    await asyncio.sleep(0)
+    [request] = sent.requests(types.WINDOW_SHOW_MESSAGE_REQUEST)
+    asking.cancel()
+    await asyncio.wait([asking])
+    assert asking.cancelled()
+    assert sent.of(types.CANCEL_REQUEST) == [{"id": request["id"]}]
+    before = len(sent.messages)
+    answer(server, request["id"], result={"title": "Yes"})
+    answer(server, request["id"], error={"code": 1, "message": "no"})
+    answer(server, "never asked", result=None)
+    assert len(sent.messages) == before
+
+
+async def test_a_bounded_request_ends_in_time() -> None:
+    server, _ = inside()
+    with pytest.raises(TimeoutError):
+        await server.protocol.call("magent/save", {"uris": []}, seconds=0.01)
+
+
+@pytest.mark.parametrize("result", [None, 5, {"applied": "perhaps"}, []])
+async def test_an_answer_of_the_wrong_shape_is_an_error_not_silence(result: Any) -> None:
+    server, sent = inside()
+    edit = types.ApplyWorkspaceEditParams(edit=types.WorkspaceEdit())
+    asking = asyncio.create_task(server.protocol.call(types.WORKSPACE_APPLY_EDIT, edit, seconds=5))
+    await asyncio.sleep(0)
+    [request] = sent.requests(types.WORKSPACE_APPLY_EDIT)
+    answer(server, request["id"], result=result)
+    try:
+        found = await asking
+    except JsonRpcException:
+        return
+    assert not isinstance(found, types.ApplyWorkspaceEditResult) or found.applied in (True, False, "perhaps")
+
+
+async def test_custom_results_stay_plain_json() -> None:
+    server, sent = inside()
+    asking = asyncio.create_task(server.protocol.call("magent/input", {"title": "x"}, seconds=5))
+    await asyncio.sleep(0)
+    [request] = sent.requests("magent/input")
+    answer(server, request["id"], result={"value": {"class": 1, "_x": [None]}})
+    assert await asking == {"value": {"class": 1, "_x": [None]}}
+
+
+async def test_requests_fail_when_the_connection_ends() -> None:
+    server, _ = inside()
+    asking = asyncio.create_task(server.protocol.call("magent/save", {}, seconds=None))
+    await asyncio.sleep(0)
+    server.protocol.give_up()
+    with pytest.raises(JsonRpcException):
+        await asking
+
+
+@pytest.mark.parametrize(
+    "body", [b"{", b"\xff\xfe", b"[" * 100_000, b"null", b"[]", b'"x"', b"{}", b'{"jsonrpc":"2.0"}']
+)
+async def test_what_is_no_message_is_survived(body: bytes) -> None:
+    server, sent = inside()
+    server.receive(body)
+    assert {message["error"]["code"] for message in sent.messages if "error" in message} <= {-32700}
+    tell(server, "no/such", {}, number=9)
+    assert sent.messages[-1]["error"]["code"] == -32601
+
+
+async def test_a_token_is_asked_for_before_anything_else_is_done() -> None:
+    server, sent = inside(initialized=False, token="right")
+    tell(server, "textDocument/didOpen", {})
+    assert server._ended.is_set()
+    server, sent = inside(initialized=False, token="right")
+    params = {"processId": None, "rootUri": None, "capabilities": {}}
+    options = {"magent": {"token": "right", "model": "x/y"}}
+    tell(server, "initialize", {**params, "initializationOptions": options}, number=1)
+    assert "capabilities" in sent.messages[-1]["result"]
+    assert not server._ended.is_set()
+    server, sent = inside(initialized=False, token="right")
+    tell(server, "initialize", {**params, "initializationOptions": {"magent": {"token": "rigHt"}}}, number=1)
+    assert sent.messages[-1]["error"]["code"] == -32600
+    assert server._ended.is_set()
