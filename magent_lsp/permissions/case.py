@@ -1,5 +1,6 @@
 """What one judgement works on: the rules, the place, and the atoms of files."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
@@ -9,13 +10,21 @@ from magent_lsp.permissions.decision import Atom
 from magent_lsp.permissions.globs import broad, universal
 from magent_lsp.permissions.layers import (
     Item,
+    PathItem,
     Ruling,
     covers,
     rule_matches,
     rule_on_all,
     tool_matches,
 )
-from magent_lsp.permissions.paths import Segment, compile_pattern, compile_segment, escape_name, segments_meet
+from magent_lsp.permissions.paths import (
+    Segment,
+    compile_pattern,
+    compile_segment,
+    escape_name,
+    fold_name,
+    segments_meet,
+)
 from magent_lsp.permissions.place import Form, Located, Map, Place
 from magent_lsp.permissions.protected import protected_reason
 from magent_lsp.permissions.rules import STRICTNESS, USER_LEVEL, Policy, Rule, Source
@@ -34,6 +43,7 @@ class Case:
         self.place = place
         self.map = Map(place)
         self._narrow: dict[str, list[Rule]] = {}
+        self._names: dict[str, DeniedNames] = {}
         self._rulings: dict[tuple[str, Item], Ruling] = {}
 
     def ruling(self, tool: str, item: Item) -> Ruling:
@@ -126,6 +136,12 @@ class Case:
             self._narrow[tool] = list(self._find_narrow(tool))
         return self._narrow[tool]
 
+    def names(self, tool: str) -> "DeniedNames":
+        """The denies of a tool, made ready for many quick looks."""
+        if tool not in self._names:
+            self._names[tool] = DeniedNames([rule for rule in self.narrow(tool) if rule.verdict == "deny"])
+        return self._names[tool]
+
     def _find_narrow(self, tool: str) -> Iterator[Rule]:
         for policy in self.policy.chain():
             named = [
@@ -145,6 +161,35 @@ class Case:
                         continue
                     if layer.name != "default" or not any(covers(own, rule) for own in named):
                         yield rule
+
+
+class DeniedNames:
+    """Denied file names as sets, so that thousands of words of a command are compared in no time."""
+
+    def __init__(self, rules: list[Rule]) -> None:
+        self._names: set[str] = set()
+        suffixes: list[str] = []
+        self._rest: list[Rule] = []
+        for rule in rules:
+            text = fold_name(rule.pattern)
+            if not _SPECIAL.search(text):
+                self._names.add(text)
+            elif text.startswith("*") and not _SPECIAL.search(text[1:]):
+                suffixes.append(text[1:])
+            else:
+                self._rest.append(rule)
+        self._suffixes = tuple(suffixes)
+
+    def may_match(self, item: PathItem) -> bool:
+        """Whether one of the denies matches."""
+        for names in item.relative or item.absolute:
+            for name in map(fold_name, names):
+                if name in self._names or name.endswith(self._suffixes):
+                    return True
+        return any(rule_matches(rule, item) for rule in self._rest)
+
+
+_SPECIAL: Final = re.compile(r"[*?\[\]\\/~]")
 
 
 def _meets(rule: Rule, form: Form, *, deep: bool, dots: bool) -> bool:

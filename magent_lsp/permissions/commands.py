@@ -1,5 +1,6 @@
 """The atoms of a command line: each simple command, each file it names, and what it would run in turn."""
 
+import os.path
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,7 +13,7 @@ from magent_lsp.permissions.escapes import Escape, escape_of, has_escapes
 from magent_lsp.permissions.files import FILE_COMMANDS, NO_FILES, READ_ALL, FileUse, uses
 from magent_lsp.permissions.git import destroys
 from magent_lsp.permissions.grants import command_grant
-from magent_lsp.permissions.layers import Ruling, TextItem
+from magent_lsp.permissions.layers import Ruling, TextItem, rule_matches
 from magent_lsp.permissions.line import MAX_ATOMS, Command, Folders, Line, move_targets
 from magent_lsp.permissions.readonly import only_reads
 from magent_lsp.permissions.removal import critical_removal
@@ -27,8 +28,10 @@ NO_ATOMS: Final = set_of("pwd : true false test [ cd pushd popd chdir")
 """Builtins that do nothing by themselves; their paths and substitutions are judged."""
 MOVES: Final = frozenset({"cd", "pushd", "chdir"})
 HARMLESS_TARGETS: Final = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
-MAX_FILES: Final = 300
+MAX_FILES: Final = 100
 """Files that are looked at one by one, links and all; of the rest only a deny by name is found."""
+MAX_INNER_CHARS: Final = 20_000
+"""Read in all by the shells within the line."""
 MAX_INNER: Final = 12
 """Shells within shells."""
 FILE_TESTS: Final = set_of("""
@@ -51,6 +54,9 @@ class _Reader:
         self.whole = text
         self.atoms: list[Atom] = []
         self.files = 0
+        self.looked: set[tuple[str, str, str]] = set()
+        """Names that were compared with the denied ones."""
+        self.inner_commands = 0
         self.hidden_too = "dotglob" in text
         self.todo: deque[tuple[str, Folders, int]] = deque([(text, frozenset({str(case.place.cwd)}), 0)])
 
@@ -59,8 +65,8 @@ class _Reader:
         parsed = 0
         while self.todo:
             text, folders, level = self.todo.popleft()
-            parsed += 1
-            if level > MAX_INNER or parsed > MAX_ATOMS // 4:
+            parsed += len(text) if level else 0
+            if level > MAX_INNER or parsed > MAX_INNER_CHARS:
                 self.unknown("The command runs shells within shells.")
                 return
             self.line(analyse(text, folders), level)
@@ -74,7 +80,7 @@ class _Reader:
                 self.unknown(problem)
             self.suspects(line)
         for name in line.assigned:
-            self.raised(f"{name}=…", f"The line sets or drops the variable `{name[:60]}`.")
+            self.unknown(f"The line sets or drops the variable `{name[:60]}`.", sandbox=False)
         for target in line.targets:
             self.file(FileUse(word=target.word, write=target.write, read=target.read), target.folders)
         for command in line.commands:
@@ -93,13 +99,13 @@ class _Reader:
         """Note a reason to ask that no broad rule takes away."""
         self.add("ask", value, reason)
 
-    def unknown(self, problem: str) -> None:
+    def unknown(self, problem: str, *, sandbox: bool = True) -> None:
         """What cannot be analysed asks, except in the sandbox, where the rules alone decide."""
         ruling = self.case.ruling(TOOL, TextItem(text="\0", literal=False))
         verdict = ruling.verdict
         if self.scoped():
             verdict = "deny"
-        elif verdict == "allow" and not self.case.policy.sandboxed:
+        elif verdict == "allow" and not (sandbox and self.case.policy.sandboxed):
             verdict = "ask"
         self.add(verdict, self.whole[:200], problem, ruling.rule)
 
@@ -136,13 +142,13 @@ class _Reader:
                 grants=command_grant(command, exact=not item.literal or bool(self.escape(command, name))),
             )
         self.atoms.append(atom)
+        self.mentioned(command, name)
         self.around(command, name, level)
 
     def around(self, command: Command, name: str, level: int) -> None:
         """What a command touches or runs beyond itself."""
         for use in uses(name, command):
             self.file(use, command.folders)
-        self.mentioned(command, name)
         inner = look_through(name, command.words)
         if inner is not None:
             self.inner(inner, command, level)
@@ -235,6 +241,10 @@ class _Reader:
             self.unknown("The command runs commands within commands.")
             return
         for words in inner.commands:
+            self.inner_commands += 1
+            if self.inner_commands > MAX_ATOMS:
+                self.unknown("The command runs commands within commands.")
+                return
             self.wrapped(
                 Command(words=words, folders=outer.folders, piped=outer.piped or inner.more), level + 1
             )
@@ -280,8 +290,6 @@ class _Reader:
 
     def deny_of(self, item: TextItem, rules: list[Rule]) -> Ruling | None:
         """The deny of a command, if one of these rules may give it."""
-        from magent_lsp.permissions.layers import rule_matches
-
         if not any(rule.verdict == "deny" and rule_matches(rule, item) for rule in rules):
             return None
         ruling = self.case.ruling(TOOL, item)
@@ -341,14 +349,13 @@ class _Reader:
 
     def denied_by_name(self, text: str, folder: str, tool: str, shown: str = "") -> None:
         """Ask, or deny, for a file that a particular rule denies by its name."""
-        if not text or "\0" in text or len(text) > 4_096:
+        key = (text, folder, tool)
+        if not text or "\0" in text or len(text) > 4_096 or key in self.looked:
             return
+        self.looked.add(key)
         expanded = self.case.map.expand(text, folder)
         form = self.case.map.form(normal(expanded), real=False, folder=False)
-        rules = [rule for rule in self.case.narrow(tool) if rule.verdict == "deny"]
-        from magent_lsp.permissions.layers import rule_matches
-
-        if not any(rule_matches(rule, form.item) for rule in rules):
+        if not self.case.names(tool).may_match(form.item):
             return
         ruling = self.case.ruling(tool, form.item)
         if ruling.verdict == "deny":
@@ -386,6 +393,4 @@ def base_name(text: str) -> str:
 
 def normal(path: str) -> str:
     """A path tidied by its text alone."""
-    import os.path
-
     return os.path.normpath(path)

@@ -80,7 +80,8 @@ _RG: Final = FileCommand(
         "efgtTmABCjrEMd",
         "regexp file glob iglob type type-not max-count after-context before-context context threads replace"
         " encoding max-columns max-depth sort sortr pre pre-glob ignore-file color colors path-separator"
-        " max-filesize engine type-add type-clear dfa-size-limit regex-size-limit context-separator field-match-separator",
+        " max-filesize engine type-add type-clear dfa-size-limit regex-size-limit context-separator"
+        " field-match-separator",
     ),
     skip=1,
     instead=("-e", "-f", "--regexp", "--file", "--files", "--type-list"),

@@ -7,8 +7,9 @@ from magent_lsp.core.tool import Subject
 from magent_lsp.permissions.case import Case, say
 from magent_lsp.permissions.commands import command_atoms
 from magent_lsp.permissions.decision import Atom, Decision, worst
+from magent_lsp.permissions.globs import universal
 from magent_lsp.permissions.grants import name_grant, url_grant
-from magent_lsp.permissions.layers import TextItem, covers, entries, in_order
+from magent_lsp.permissions.layers import TextItem, covers, entries, in_order, narrower_tool
 from magent_lsp.permissions.place import Place
 from magent_lsp.permissions.rules import Layer, Policy, Rule, stricter
 from magent_lsp.permissions.urls import judge_url
@@ -119,13 +120,19 @@ def _open(tool: str, policy: Policy) -> bool:
 
 
 def _closes(layer: Layer, tool: str) -> bool:
-    """Whether a layer denies every input: something matches all, and no other verdict survives."""
+    """Whether a layer denies every input: something denies all, and no other verdict survives beside it."""
     for group in entries(layer, tool):
-        open_rules = [rule for rule in group if rule.verdict != "deny"]
         denies = [rule for rule in group if rule.verdict == "deny"]
-        for rule in open_rules:
-            if not any(covers(deny, rule) and covers(rule, deny) is not False for deny in denies):
-                return False
-        if any(rule.pattern in ("*", "**", "**/*", "**/**") for rule in denies):
+        if any(rule.verdict != "deny" and not _shut(rule, denies) for rule in group):
+            return False
+        if any(universal(rule.pattern) for rule in denies):
             return layer.name != "default"
     return False
+
+
+def _shut(rule: Rule, denies: Sequence[Rule]) -> bool:
+    """Whether a deny says the same thing as an opening rule, under a tool name that is no broader."""
+    return any(
+        covers(deny, rule) and covers(rule, deny) and not narrower_tool(rule.tool, deny.tool)
+        for deny in denies
+    )

@@ -151,9 +151,10 @@ def most_specific(rules: Sequence[Rule]) -> list[Rule]:
 
 def entries(layer: Layer, tool: str) -> list[list[Rule]]:
     """The rules that may speak of a tool, as groups in the order in which they are tried."""
-    exact = [rule for rule in layer.rules if rule.tool == tool]
-    globs = [rule for rule in layer.rules if rule.tool not in (tool, "*") and tool_matches(rule.tool, tool)]
-    rest = [rule for rule in layer.rules if rule.tool == "*" != tool]
+    exact = layer.by_tool.get(tool, [])
+    keys = [key for key in layer.by_tool if "*" in key and key not in (tool, "*") and tool_matches(key, tool)]
+    globs = [rule for key in keys for rule in layer.by_tool[key]]
+    rest = layer.by_tool.get("*", []) if tool != "*" else []
     return [group for group in (exact, globs, rest) if group]
 
 
@@ -171,16 +172,17 @@ def opinion(layer: Layer, tool: str, item: Item) -> Opinion | None:
     return None
 
 
+def narrower_tool(one: str, other: str) -> bool:
+    """Whether a key of tools is strictly more specific than another."""
+    return text_matches(other, one) and not text_matches(one, other)
+
+
 def _narrowest_names(matching: list[Rule]) -> list[Rule]:
     """Among globs of tool names, those that no narrower matching one overrules."""
     names = {rule.tool for rule in matching}
     if len(names) == 1:
         return matching
-    kept = {
-        name
-        for name in names
-        if not any(text_matches(name, other) and not text_matches(other, name) for other in names - {name})
-    }
+    kept = {name for name in names if not any(narrower_tool(other, name) for other in names - {name})}
     return [rule for rule in matching if rule.tool in kept]
 
 

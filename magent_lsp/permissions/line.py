@@ -3,6 +3,7 @@
 import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 from magent_lsp.permissions.words import Word
@@ -25,7 +26,7 @@ class Command:
     piped: bool = False
     """Whether it reads from a pipe, a here document or a file."""
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The decoded words, joined by one blank."""
         return " ".join(word.text for word in self.words)

@@ -84,7 +84,7 @@ def compile_pattern(pattern: str, folded: bool) -> PathPattern:
     text = fold_name(pattern) if folded else pattern
     folder_only = text.endswith("/") and len(text) > 1
     body = text.rstrip("/")
-    anchor: Anchor = "root" if "/" in body else "any"
+    anchor: Anchor = "root" if "/" in body and not body.startswith("**/") else "any"
     if text.startswith("/"):
         anchor = "absolute"
     elif body == "~" or body.startswith("~/"):
@@ -93,7 +93,7 @@ def compile_pattern(pattern: str, folded: bool) -> PathPattern:
         anchor = "root"
     parts = [part for part in body.split("/") if part not in ("", ".")]
     segments: list[Segment | None] = [DEEP if part == "**" else compile_segment(part) for part in parts]
-    if anchor == "any":
+    if anchor == "any" and segments[:1] != [DEEP]:
         segments.insert(0, DEEP)
     return PathPattern(
         anchor=anchor,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, Literal, get_args
 
 from magent_lsp.core.request import Scope
@@ -85,6 +86,14 @@ class Layer:
     rules: tuple[Rule, ...]
     trusted: bool = True
     """False: a project that is not trusted; counts only where it is stricter."""
+
+    @cached_property
+    def by_tool(self) -> Mapping[str, list[Rule]]:
+        """The rules by the name or glob of their tool."""
+        result: dict[str, list[Rule]] = {}
+        for rule in self.rules:
+            result.setdefault(rule.tool, []).append(rule)
+        return result
 
 
 @dataclass(frozen=True, kw_only=True)

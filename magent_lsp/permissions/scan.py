@@ -12,7 +12,7 @@ from magent_lsp.permissions.words import decode
 
 MAX_SCANNED: Final = 131_072
 """No kernel we know takes a longer argument of `sh -c`."""
-MAX_TOKENS: Final = 60_000
+MAX_TOKENS: Final = 30_000
 MAX_FOUND: Final = 4_000
 MAX_WORDS: Final = 40
 

@@ -11,6 +11,10 @@ from magent_lsp.permissions.line import MAX_CHARS, Folders, Line
 from magent_lsp.permissions.scan import scan
 from magent_lsp.permissions.walk import Walk
 
+MAX_PIPES: Final = 1_500
+MAX_HEREDOCS: Final = 20
+"""More in one command are a mistake, and slow to parse."""
+
 _STRANGE: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|(?![ \t\n])\s")
 """Control characters and exotic blanks: the parser and the shell divide words at different ones."""
 _OPERATORS: Final = re.compile(r"[<>|&!(){}\[\]]{24}|<{5}|(?:[<>|&!(){}\[\]]\s*){60}")
@@ -26,7 +30,7 @@ def analyse(text: str, folders: Folders) -> Line:
         line.problem(
             f"The command holds the character {strange[0]!r}, which shells and people read differently."
         )
-    elif _OPERATORS.search(text):
+    elif _OPERATORS.search(text) or text.count("<<") > MAX_HEREDOCS or text.count("|") > MAX_PIPES:
         line.problem("The command holds a run of operators that no shell accepts.")
     else:
         _parse(text, folders, line)
@@ -45,7 +49,8 @@ def _parse(text: str, folders: Folders, line: Line) -> None:
     parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
     try:
         tree = parser.parse(
-            lambda offset, point: source[offset:], progress_callback=lambda offset, failed: failed
+            lambda offset, point: source[offset : offset + 4_096],
+            progress_callback=lambda offset, failed: failed,
         )
     except ValueError:  # stopped by the callback: error recovery on long texts takes quadratic time
         line.problem("The command is not valid shell.")

@@ -69,6 +69,8 @@ def judge_ip(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> tuple[Ve
         if inner is not None:
             verdict, reason = judge_ip(inner)
             return ("ask" if verdict == "allow" and not address.is_global else verdict), reason
+    if address.is_loopback:
+        return "ask", f"{address} is your own machine"
     if address.is_link_local or address.is_unspecified or address.is_multicast or address.is_reserved:
         return "deny", f"{address} is not an address to fetch from"
     if not address.is_global:

@@ -48,6 +48,10 @@ BLOCKS: Final = frozenset(
     {"program", "compound_statement", "subshell", "do_group", "if_statement", "elif_clause", "else_clause"}
     | {"case_item", "command_substitution", "process_substitution", "while_statement"}
 )
+KEYWORDS: Final = set_of("""
+    if then elif else fi do done while until for select case esac in { } ! function [[ ]]
+""")
+"""Reserved words: where the parser takes one for a command, it has read the line otherwise than the shell."""
 BRANCHES: Final = frozenset({"if_statement", "case_statement"})
 REPEATED: Final = frozenset(
     {"while_statement", "for_statement", "c_style_for_statement", "function_definition"}
@@ -211,6 +215,8 @@ class Walk:
         words = tuple(decode(self.source[start:end].decode("utf-8", "surrogatepass")) for start, end in spans)
         if any(word.odd for word in words):
             self.line.problem("A word of the command holds unquoted signs of the shell.")
+        if words and words[0].text in KEYWORDS and words[0].text == self.text(nodes[0]):
+            self.line.problem(f"`{words[0].text}` is not the name of a command here.")
         if words and not words[0].literal:
             self.line.problem(f"The name of a command, `{words[0].text[:40]}`, is only known when it runs.")
         self.line.commands.append(Command(words=words, folders=self.folders, piped=piped))

@@ -36,6 +36,7 @@ _SINGLE: Final = re.compile(r"'([^']*)'")
 _ANSI: Final = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _IN_DOUBLE: Final = re.compile(r"[^\\\"$`]+")
 _BRACE: Final = re.compile(r"\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}")
+_CLASS: Final = re.compile(r"\[[!^]?\]?[^\]\s'\"\\$`/]*\]")
 _ESCAPE: Final = re.compile(
     r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL
 )
@@ -202,10 +203,14 @@ class _Decoder:
                 return
             self.put(sign)
         else:
+            match = self.take(_CLASS) if sign == "[" else None
+            taken = match[0] if match else sign
             self.loose_start = self.loose_start or not self.text
             self.wild = True
-            self.text.append(sign)
-            self.glob.append(sign)
+            self.text.append(taken)
+            self.glob.append(taken)
+            if match:
+                return
         self.at += 1
 
 

@@ -187,9 +187,7 @@ def _rest(name: str, wrapper: Wrapper, rest: Sequence[Word]) -> Inner:
     if wrapper.text:
         if not all(each.literal for each in rest):
             return Inner(problem=f"What `{name}` runs is only known when it runs.", commands=(tuple(rest),))
-        return Inner(
-            texts=(" ".join(each.text for each in rest),), commands=(tuple(rest),), more=wrapper.reads
-        )
+        return Inner(texts=(" ".join(each.text for each in rest),), more=wrapper.reads)
     return Inner(commands=(tuple(rest),), more=wrapper.reads)
 
 
