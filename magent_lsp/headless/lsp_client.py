@@ -96,13 +96,17 @@ class Connection:
         if "id" in message:
             self._send({"id": message["id"], **reply})
 
-    async def close(self) -> int:
-        """Shut the server down as the protocol says; kills it if it does not go. Returns its exit code."""
-        with suppress(ServerError):
-            await self.request("shutdown", seconds=5)
-            self.notify("exit")
+    async def close(self, *, grace: float = 5) -> int:
+        """Shut the server down as the protocol says; kills it if it does not go. Returns its exit code.
+
+        `grace` is the time, in seconds, that it has to answer, and again to go.
+        """
+        if not self.ended.is_set():
+            with suppress(ServerError):
+                await self.request("shutdown", seconds=grace)
+                self.notify("exit")
         try:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(grace):
                 code = await self._process.wait()
         except TimeoutError:
             self._process.kill()
@@ -121,6 +125,7 @@ async def connect(
     cwd: Path,
     environ: Mapping[str, str],
     log: BinaryIO,
+    grace: float = 5,
 ) -> AsyncIterator[Connection]:
     """Start a server and speak with it; it is gone when the block ends. Its stderr goes to `log`."""
     process = await asyncio.create_subprocess_exec(
@@ -137,7 +142,7 @@ async def connect(
         yield connection
     finally:
         if process.returncode is None:
-            await connection.close()
+            await connection.close(grace=grace)
 
 
 async def _read(stream: asyncio.StreamReader) -> dict[str, Any] | None:

@@ -30,6 +30,7 @@ _MARKS = {
     "rejected": ("⊘", "yellow"),
     "cancelled": ("⊘", "yellow"),
 }
+_LEVELS = {"info": "dim", "warning": "yellow", "error": "red"}
 _TODO_MARKS = {"pending": "☐", "in_progress": "▸", "completed": "☑"}
 _OUTPUT_LINES = 8
 _DIFF_LINES = 60
@@ -99,7 +100,7 @@ class Text:
                 for item in event.items:
                     line(f"  {_TODO_MARKS[item.status]} {item.content}")
             case Notice():
-                line(f"{event.level}: {event.message}", "red" if event.level == "error" else "yellow")
+                line(f"{event.level}: {event.message}", _LEVELS[event.level])
             case PermissionRequested():
                 self._previewed.add(event.request.tool_call_id)
             case PermissionResolved() | UsageUpdated() | TargetUpdated():

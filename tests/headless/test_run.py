@@ -1,5 +1,6 @@
 """`magent-lsp run`: what scripts rely on."""
 
+import asyncio
 import json
 import os
 import signal
@@ -147,6 +148,29 @@ def test_a_signal_ends_run_and_command_within_a_second_or_two(
     with pytest.raises(ProcessLookupError):
         os.kill(int((program.folder / "pid").read_text()), 0)
     assert len(session_ids(program)) == 1  # what was said is kept
+
+
+def test_a_model_that_says_nothing_can_be_interrupted(program: Program) -> None:
+    with ModelServer() as server:
+        server.fault("stall", after=0)
+        program.environ |= {
+            "MAGENT_API_BASE": server.base("openai"),
+            "OPENAI_API_KEY": "sk-no-key-0000000000",
+        }
+        process = program.start("run", "hello", "--model", server.model("openai"), "--json")
+        try:
+            while not server.requests:
+                assert process.poll() is None
+                time.sleep(0.02)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=15)
+        finally:
+            process.kill()
+            process.communicate()
+        assert asyncio.run(server.requests[0].wait_closed(5))
+    assert process.returncode == 130, err
+    assert json.loads(out.splitlines()[-1])["event"]["stopReason"] == "cancelled"
+    assert "Traceback" not in err
 
 
 def test_a_reader_that_goes_away_is_no_traceback(program: Program) -> None:
