@@ -1,0 +1,291 @@
+-- Permission requests: shown with their difference or command, answered with one key.
+local config = require('magent_lsp.config')
+
+local M = {}
+
+local space = vim.api.nvim_create_namespace('magent_lsp_approval')
+
+-- Requests that wait, the oldest first: { request, client, bufnr }.
+M.pending = {}
+
+-- The request that is on the screen, with its window; and dialogs of the server that wait for the same answer.
+local open, parked = nil, {}
+
+local last_key = 0
+
+---Remembers when a key was last pressed, so that no window opens under somebody's typing.
+function M.watch_keys()
+  vim.on_key(function()
+    last_key = vim.uv.hrtime()
+  end, space)
+end
+
+local function idle()
+  local quiet = (vim.uv.hrtime() - last_key) / 1e6 >= config.current.approval.idle
+  return quiet and vim.api.nvim_get_mode().mode == 'n' and vim.fn.getcmdwintype() == ''
+end
+
+local function close()
+  if open then
+    local window = open.window
+    open = nil
+    if vim.api.nvim_win_is_valid(window) then
+      vim.api.nvim_win_close(window, true)
+    end
+  end
+end
+
+---Sends an answer; what becomes of it the event `permission_resolved` says.
+function M.respond(entry, reply, feedback)
+  close()
+  local arguments = { requestId = entry.request.requestId, reply = reply, feedback = feedback }
+  require('magent_lsp.client').execute('respond', arguments, function(result)
+    if not result.ok then
+      require('magent_lsp.client').say('That was answered already.')
+    end
+  end, { bufnr = entry.bufnr })
+end
+
+local function with_feedback(entry)
+  vim.ui.input({ prompt = 'What should the agent do instead? ' }, function(text)
+    if text and vim.trim(text) ~= '' then
+      M.respond(entry, 'reject', text)
+    else
+      M.show()
+    end
+  end)
+end
+
+local REPLIES = {
+  { 'once', 'allow_once' },
+  { 'session', 'allow_session' },
+  { 'always', 'allow_always' },
+  { 'reject', 'reject' },
+}
+
+---The keys that answer a request: { key, title, reply }.
+local function choices(request)
+  local keys, offered, found = config.current.approval.keys, {}, {}
+  for _, option in ipairs(request.options) do
+    offered[option.reply] = option.title
+  end
+  for _, pair in ipairs(REPLIES) do
+    local name, reply = pair[1], pair[2]
+    if offered[reply] and keys[name] then
+      table.insert(found, { keys[name], offered[reply], reply })
+    end
+  end
+  table.insert(found, { keys.feedback, 'Reject, and say what to do instead', 'feedback' })
+  table.insert(found, { keys.later, 'Decide later', 'later' })
+  return found
+end
+
+---The text of the window, and the rows from which and to which it is a difference.
+local function text_of(request, keys)
+  local lines = { request.title }
+  for _, line in ipairs(vim.split(request.reason, '\n')) do
+    table.insert(lines, line)
+  end
+  table.insert(lines, '')
+  for _, choice in ipairs(keys) do
+    table.insert(lines, ('  %s  %s'):format(choice[1], choice[2]))
+  end
+  table.insert(lines, '')
+  local first = #lines
+  local what = request.command and ('$ ' .. request.command) or request.diff or ''
+  vim.list_extend(lines, vim.split((what:gsub('\n$', '')), '\n'))
+  return lines, first
+end
+
+local DIFF = { ['+'] = 'MagentAdded', ['-'] = 'MagentRemoved', ['@'] = 'MagentHunk' }
+
+local function paint(bufnr, lines, first, request, keys)
+  local function mark(row, group, from, to)
+    local options = { end_row = row, end_col = math.min(to or math.huge, #lines[row + 1]), hl_group = group }
+    vim.api.nvim_buf_set_extmark(bufnr, space, row, from or 0, options)
+  end
+  mark(0, 'Title')
+  for row = 1, first - #keys - 3 do
+    mark(row, 'MagentDim')
+  end
+  for index, choice in ipairs(keys) do
+    mark(first - #keys - 2 + index, 'MagentKey', 2, 2 + #choice[1])
+  end
+  for row = first, #lines - 1 do
+    mark(row, request.command and 'MagentCommand' or DIFF[lines[row + 1]:sub(1, 1)] or 'Normal')
+  end
+end
+
+local FOOTER = ' :Magent pending takes the cursor here '
+
+local function window_for(lines, count, focus)
+  local longest = 60
+  for _, line in ipairs(lines) do
+    longest = math.max(longest, vim.fn.strdisplaywidth(line))
+  end
+  local width = math.min(longest + 2, vim.o.columns - 6, 110)
+  local height = 0
+  for _, line in ipairs(lines) do
+    height = height + math.max(1, math.ceil(vim.fn.strdisplaywidth(line) / width))
+  end
+  height = math.min(height, math.max(vim.o.lines - 8, 5))
+  local title = count > 1 and (' Magent asks (1 of %d) '):format(count) or ' Magent asks '
+  return {
+    relative = 'editor',
+    row = math.max(0, math.floor((vim.o.lines - height) / 2) - 1),
+    col = math.floor((vim.o.columns - width) / 2),
+    width = width,
+    height = height,
+    style = 'minimal',
+    border = config.current.approval.border,
+    title = title,
+    title_pos = 'center',
+    footer = not focus and FOOTER or nil,
+    footer_pos = not focus and 'center' or nil,
+    zindex = 60,
+  }
+end
+
+local function set_keys(entry, bufnr, keys)
+  for _, choice in ipairs(keys) do
+    local key, title, reply = choice[1], choice[2], choice[3]
+    vim.keymap.set('n', key, function()
+      if reply == 'later' then
+        close()
+      elseif reply == 'feedback' then
+        close()
+        with_feedback(entry)
+      else
+        M.respond(entry, reply)
+      end
+    end, { buffer = bufnr, nowait = true, desc = title })
+  end
+  vim.keymap.set('n', '<Esc>', close, { buffer = bufnr, nowait = true, desc = 'Decide later' })
+end
+
+---Takes the cursor to the window as soon as nobody types.
+local function focus_soon(window)
+  vim.defer_fn(function()
+    if not open or open.window ~= window or not vim.api.nvim_win_is_valid(window) then
+      return
+    elseif not idle() then
+      return focus_soon(window)
+    end
+    vim.api.nvim_set_current_win(window)
+    vim.api.nvim_win_set_config(window, { footer = '' })
+  end, 100)
+end
+
+---Shows the oldest request that waits; `focus` takes the cursor there whatever the person is doing.
+function M.show(focus)
+  local entry = M.pending[1]
+  if open and entry == open.entry and not focus then
+    return
+  end
+  close()
+  if not entry then
+    if focus then
+      require('magent_lsp.client').say('Nothing waits for you.')
+    end
+    return
+  end
+  local keys = choices(entry.request)
+  local lines, first = text_of(entry.request, keys)
+  local bufnr = vim.api.nvim_create_buf(false, true)
+  vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
+  paint(bufnr, lines, first, entry.request, keys)
+  vim.bo[bufnr].bufhidden, vim.bo[bufnr].modifiable = 'wipe', false
+  vim.bo[bufnr].filetype = 'magentapproval'
+  set_keys(entry, bufnr, keys)
+  focus = focus or idle()
+  local window = vim.api.nvim_open_win(bufnr, focus, window_for(lines, #M.pending, focus))
+  vim.wo[window].wrap, vim.wo[window].linebreak = true, false
+  open = { entry = entry, window = window }
+  if not focus then
+    focus_soon(window)
+  end
+end
+
+local function find(id)
+  for index, entry in ipairs(M.pending) do
+    if entry.request.requestId == id then
+      return index, entry
+    end
+  end
+end
+
+local function resolved(id)
+  local index, entry = find(id)
+  if not index then
+    return
+  end
+  table.remove(M.pending, index)
+  if open and open.entry == entry then
+    close()
+  end
+  local dialog = parked[id]
+  parked[id] = nil
+  if dialog then
+    dialog(vim.NIL)
+  end
+  vim.schedule(function()
+    if M.pending[1] then
+      M.show()
+    end
+  end)
+end
+
+function M.event(run, event)
+  if event.type == 'permission_requested' then
+    local client = vim.lsp.get_client_by_id(run.client)
+    local bufnr = client and next(client.attached_buffers or {}) or nil
+    table.insert(M.pending, { request = event, client = run.client, bufnr = bufnr })
+    require('magent_lsp.runs').redraw()
+    vim.schedule(M.show)
+  elseif event.type == 'permission_resolved' then
+    resolved(event.requestId)
+    require('magent_lsp.runs').redraw()
+  elseif event.type == 'run_finished' then
+    for _, entry in ipairs(vim.deepcopy(M.pending)) do
+      if entry.request.runId == run.id then
+        resolved(entry.request.requestId)
+      end
+    end
+  end
+end
+
+local function same_options(request, actions)
+  if #request.options ~= #actions then
+    return false
+  end
+  for index, option in ipairs(request.options) do
+    if option.title ~= actions[index].title then
+      return false
+    end
+  end
+  return true
+end
+
+---The request for which a dialog of the server asks; it opens dialogs in the order of the requests.
+local function asked_by(params, client)
+  for _, entry in ipairs(M.pending) do
+    local request = entry.request
+    if entry.client == client and not parked[request.requestId] then
+      return same_options(request, params.actions or {}) and request or nil
+    end
+  end
+end
+
+---`window/showMessageRequest`: for a permission our window asks instead, and answers by `magent.respond`.
+---This dialog then only waits until the request is settled. Its own answer is null, which can allow nothing.
+function M.dialog(err, params, context)
+  local request = not err and asked_by(params, context.client_id)
+  if not request then
+    return vim.lsp.handlers['window/showMessageRequest'](err, params, context)
+  end
+  return require('magent_lsp.requests').await(function(answer)
+    parked[request.requestId] = answer
+  end)
+end
+
+return M

@@ -1,0 +1,328 @@
+-- The windows of a conversation: its transcript, and below it a place to write.
+local client = require('magent_lsp.client')
+local config = require('magent_lsp.config')
+local runs = require('magent_lsp.runs')
+local transcript = require('magent_lsp.transcript')
+
+local M = {}
+
+local space = vim.api.nvim_create_namespace('magent_lsp_chat')
+
+-- The open windows, the buffer to write in, the session that is shown, and the choice of agent and model.
+local view, input = nil, nil
+M.session = nil
+M.choice = { agent = nil, model = nil }
+
+local function valid(window)
+  return window and vim.api.nvim_win_is_valid(window)
+end
+
+local function is_open()
+  return view and valid(view.transcript) and valid(view.input)
+end
+
+---The window of the person's own file: where they were before they came to the conversation.
+local function file_window()
+  local candidates =
+    vim.list_extend({ vim.fn.win_getid(vim.fn.winnr('#')) }, vim.api.nvim_tabpage_list_wins(0))
+  for _, window in ipairs(candidates) do
+    if valid(window) and client.is_file(vim.api.nvim_win_get_buf(window)) then
+      return window
+    end
+  end
+end
+
+---The buffer that the person works on; the current one, or the one beside the conversation.
+function M.source()
+  local current = vim.api.nvim_get_current_buf()
+  if client.is_file(current) then
+    return current
+  end
+  local window = file_window()
+  return window and vim.api.nvim_win_get_buf(window) or current
+end
+
+---Leaves the windows of the conversation, so that a file can be shown.
+function M.leave()
+  local current = vim.api.nvim_get_current_win()
+  if is_open() and (current == view.transcript or current == view.input) then
+    local window = file_window()
+    if window then
+      vim.api.nvim_set_current_win(window)
+    else
+      vim.cmd('topleft vnew')
+    end
+  end
+end
+
+---What stands above the transcript: agent, model, and what goes on.
+function M.winbar()
+  local parts = { 'Magent', M.choice.agent or 'default agent' }
+  if M.choice.model then
+    table.insert(parts, M.choice.model)
+  end
+  local busy = M.session and runs.busy(M.session) or {}
+  if busy[1] then
+    table.insert(parts, busy[1].state == 'queued' and 'queued' or 'working')
+  end
+  return (' %s'):format(table.concat(parts, ' · ')):gsub('%%', '%%%%')
+end
+
+local function placeholder()
+  vim.api.nvim_buf_clear_namespace(input, space, 0, -1)
+  local lines = vim.api.nvim_buf_get_lines(input, 0, 2, false)
+  if #lines == 1 and lines[1] == '' then
+    local keys = config.current.chat.keys
+    local text = ('Ask or tell; /name for a command. %s sends, %s cancels, %s: help'):format(
+      keys.send,
+      keys.cancel,
+      keys.help
+    )
+    vim.api.nvim_buf_set_extmark(input, space, 0, 0, {
+      virt_text = { { text, 'MagentDim' } },
+      virt_text_pos = 'overlay',
+    })
+  end
+end
+
+---Says `text` in the shown conversation; without one, a new one begins.
+function M.say(text, extra)
+  local bufnr = M.source()
+  local arguments = vim.tbl_extend('keep', extra or {}, {
+    prompt = text,
+    sessionId = M.session,
+    agent = M.choice.agent,
+    model = M.choice.model,
+    uri = client.is_file(bufnr) and vim.uri_from_bufnr(bufnr) or nil,
+  })
+  client.execute('prompt', arguments, function(result)
+    M.show(result.sessionId)
+  end, {
+    bufnr = bufnr,
+    failed = function(message)
+      client.say(message, 'ERROR')
+      -- What was written must not be lost.
+      if input and vim.api.nvim_buf_get_lines(input, 0, -1, false)[1] == '' then
+        vim.api.nvim_buf_set_lines(input, 0, -1, false, vim.split(text, '\n'))
+      end
+    end,
+  })
+end
+
+local function send()
+  local text = vim.trim(table.concat(vim.api.nvim_buf_get_lines(input, 0, -1, false), '\n'))
+  if text == '' then
+    return
+  end
+  vim.api.nvim_buf_set_lines(input, 0, -1, false, { '' })
+  placeholder()
+  M.say(text)
+end
+
+local function help()
+  local keys = config.current.chat.keys
+  client.say(table.concat({
+    'keys in the conversation:',
+    keys.send .. '  send (also <CR> in normal mode)',
+    keys.cancel .. '  cancel what runs',
+    keys.undo .. '  take back the edits of the last run',
+    '<C-x><C-u>  complete /commands',
+    'za  open or close what a tool did; zR all',
+    '[[ ]]  the message before, the next',
+    'i  write',
+    keys.close .. '  close',
+  }, '\n  '))
+end
+
+local function set_keys(bufnr, writing)
+  local keys = config.current.chat.keys
+  local function map(modes, key, action, what)
+    if key then
+      vim.keymap.set(modes, key, action, { buffer = bufnr, nowait = true, desc = 'Magent: ' .. what })
+    end
+  end
+  local function cancel()
+    M.cancel()
+  end
+  map({ 'n', 'i' }, keys.cancel, cancel, 'cancel')
+  map('n', keys.close, M.close, 'close')
+  map('n', keys.help, help, 'help')
+  map('n', keys.undo, function()
+    require('magent_lsp.pickers').undo()
+  end, 'undo the last run')
+  if writing then
+    map({ 'n', 'i' }, keys.send, send, 'send')
+    map('n', '<CR>', send, 'send')
+  else
+    for _, key in ipairs({ 'i', 'a', 'I', 'A', 'o', 'O' }) do
+      map('n', key, M.write, 'write')
+    end
+    map('n', ']]', "<Cmd>call search('^## ', 'W')<CR>", 'next message')
+    map('n', '[[', "<Cmd>call search('^## ', 'bW')<CR>", 'message before')
+  end
+end
+
+local function input_buffer()
+  if input and vim.api.nvim_buf_is_valid(input) then
+    return input
+  end
+  input = vim.api.nvim_create_buf(false, true)
+  vim.api.nvim_buf_set_name(input, 'magent://write')
+  vim.bo[input].bufhidden, vim.bo[input].filetype = 'hide', 'magentinput'
+  vim.bo[input].completefunc = "v:lua.require'magent_lsp.command'.complete_slash"
+  set_keys(input, true)
+  vim.api.nvim_create_autocmd({ 'TextChanged', 'TextChangedI', 'TextChangedP' }, {
+    buffer = input,
+    callback = placeholder,
+  })
+  placeholder()
+  return input
+end
+
+local function open_windows()
+  local options = config.current.chat
+  local positions =
+    { right = 'botright vsplit', left = 'topleft vsplit', bottom = 'botright split', tab = 'tab split' }
+  vim.cmd(positions[options.position] or positions.right)
+  local upper = vim.api.nvim_get_current_win()
+  if options.position == 'bottom' then
+    vim.api.nvim_win_set_height(upper, options.height)
+  elseif options.position ~= 'tab' then
+    vim.api.nvim_win_set_width(upper, math.min(options.width, math.floor(vim.o.columns * 0.6)))
+  end
+  vim.cmd('belowright split')
+  local lower = vim.api.nvim_get_current_win()
+  vim.api.nvim_win_set_height(lower, options.input_height)
+  view = { transcript = upper, input = lower }
+  for _, window in ipairs({ upper, lower }) do
+    local set = vim.wo[window]
+    set.number, set.relativenumber, set.signcolumn, set.list = false, false, 'no', false
+    set.wrap, set.linebreak, set.breakindent, set.spell, set.cursorline = true, true, true, false, false
+    set.winfixwidth, set.foldcolumn, set.colorcolumn = true, '0', ''
+  end
+  vim.wo[lower].winfixheight = true
+  vim.wo[lower].winbar = ' Write'
+  -- When one of the two is closed, the other goes as well.
+  vim.api.nvim_create_autocmd('WinClosed', {
+    pattern = { tostring(upper), tostring(lower) },
+    once = true,
+    callback = vim.schedule_wrap(M.close),
+  })
+end
+
+local function show_transcript()
+  local bufnr = M.session and transcript.of(M.session).bufnr
+  if not bufnr then
+    bufnr = vim.api.nvim_create_buf(false, true)
+    vim.bo[bufnr].bufhidden = 'wipe'
+  end
+  local window = view.transcript
+  vim.wo[window].winfixbuf = false
+  vim.api.nvim_win_set_buf(window, bufnr)
+  set_keys(bufnr, false)
+  local set = vim.wo[window]
+  set.foldmethod, set.foldexpr = 'expr', "v:lua.require'magent_lsp.transcript'.fold(v:lnum)"
+  set.foldlevel, set.foldtext, set.fillchars = transcript.fold_level(), '', 'fold: '
+  set.conceallevel, set.concealcursor = 2, 'n'
+  set.winbar = "%{%v:lua.require'magent_lsp.chat'.winbar()%}"
+  set.winfixbuf = true
+  vim.api.nvim_win_set_cursor(window, { vim.api.nvim_buf_line_count(bufnr), 0 })
+end
+
+---Shows the conversation of a session, without moving the cursor; nil: the current one, or a new one.
+function M.show(session)
+  M.session = session or M.session
+  if is_open() then
+    vim.api.nvim_win_call(view.transcript, show_transcript)
+    return
+  end
+  local before = vim.api.nvim_get_current_win()
+  open_windows()
+  vim.api.nvim_win_set_buf(view.input, input_buffer())
+  vim.wo[view.input].winfixbuf = true
+  vim.api.nvim_win_call(view.transcript, show_transcript)
+  vim.api.nvim_set_current_win(before)
+end
+
+---Opens the conversation and takes the cursor to where one writes.
+function M.open(session)
+  M.show(session or M.session or runs.last_session())
+  M.write()
+end
+
+function M.write()
+  if is_open() then
+    vim.api.nvim_set_current_win(view.input)
+    vim.cmd.startinsert({ bang = true })
+  end
+end
+
+function M.close()
+  if not view then
+    return
+  end
+  local windows = view
+  view = nil
+  if vim.api.nvim_get_current_buf() == input then
+    vim.cmd.stopinsert()
+  end
+  for _, window in pairs(windows) do
+    if valid(window) and not pcall(vim.api.nvim_win_close, window, true) then
+      -- The last window of the editor stays, with another buffer.
+      vim.wo[window].winfixbuf = false
+      vim.api.nvim_win_call(window, vim.cmd.enew)
+    end
+  end
+end
+
+function M.toggle()
+  if is_open() then
+    M.close()
+  else
+    M.open()
+  end
+end
+
+---A new conversation; it begins with its first message.
+function M.new()
+  M.session = nil
+  M.show()
+  M.write()
+end
+
+---Cancels what runs in the shown conversation, else everything.
+function M.cancel()
+  local busy = is_open() and M.session and runs.busy(M.session) or {}
+  client.execute('cancel', { runId = busy[1] and busy[1].id or nil }, function(result)
+    if #result.cancelled == 0 then
+      client.say('Nothing runs.')
+    end
+  end)
+end
+
+local function readable(run, event)
+  return event.error or (event.text ~= '' and runs.applied(run) == 0 and event.stopReason ~= 'cancelled')
+end
+
+---Opens by itself, or says in a line how a run ended that nobody watches.
+function M.event(run, event)
+  if run.parent then
+    return
+  end
+  local how = config.current.chat.open
+  local begins = event.type == 'run_started' and (how == 'always' or how == 'answer' and run.agent == 'ask')
+  local ends = event.type == 'run_finished'
+  if begins or (ends and how ~= 'never' and readable(run, event)) then
+    M.show(run.session)
+  end
+  if ends and not (is_open() and M.session == run.session) then
+    local text = vim.trim(event.error or event.text)
+    client.say(
+      (text ~= '' and text .. '\n' or '') .. transcript.closing(run),
+      event.error and 'ERROR' or 'INFO'
+    )
+  end
+  runs.redraw()
+end
+
+return M

@@ -1,0 +1,227 @@
+-- The language client: which server serves a buffer, how it is started, and how it is asked.
+local config = require('magent_lsp.config')
+
+local M = { name = 'magent_lsp' }
+
+local modern = vim.fn.has('nvim-0.11') == 1
+
+-- Commands that were given before their server was ready, by client id.
+local waiting = {}
+
+---Calls a method of a client; before 0.11 they took no `self`.
+function M.call(client, method, ...)
+  if modern then
+    return client[method](client, ...)
+  end
+  return client[method](...)
+end
+
+---The table of lsp/magent_lsp.lua, with what the person set by `vim.lsp.config` where there is that.
+local function base()
+  if modern and vim.lsp.config[M.name] then
+    return vim.deepcopy(vim.lsp.config[M.name])
+  end
+  local file = vim.api.nvim_get_runtime_file('lsp/magent_lsp.lua', false)[1]
+  return file and dofile(file) or { cmd = { 'magent-lsp', 'serve' }, root_markers = { '.magent', '.git' } }
+end
+
+---What this plugin adds to the plain configuration: what it can do, and the handlers that do it.
+function M.additions()
+  local options = config.current
+  local can = { events = true, save = true, input = true, diff = true, eval = options.eval and 'lua' or nil }
+  return {
+    cmd = options.cmd,
+    settings = { magent = options.settings },
+    init_options = { magent = vim.tbl_extend('keep', { client = can }, options.settings) },
+    handlers = require('magent_lsp.requests').handlers(),
+    on_init = function(client)
+      vim.schedule(function()
+        local queue = waiting[client.id] or {}
+        waiting[client.id] = nil
+        for _, continue in ipairs(queue) do
+          continue(client)
+        end
+      end)
+    end,
+    on_exit = function(code, signal, id)
+      vim.schedule(function()
+        M.ended(id, code, signal)
+      end)
+    end,
+  }
+end
+
+---A server has left; what waited for it is told, and what it was doing is over.
+function M.ended(id, code, signal)
+  local queue = waiting[id] or {}
+  waiting[id] = nil
+  for _, continue in ipairs(queue) do
+    continue(nil, 'The server did not start; `:checkhealth magent_lsp` says more.')
+  end
+  require('magent_lsp.runs').lost(id)
+  if vim.v.exiting == vim.NIL and (code ~= 0 or signal ~= 0) and signal ~= 15 then
+    local why = signal ~= 0 and ('signal %d'):format(signal) or ('exit code %d'):format(code)
+    M.say(('The server ended (%s). The next `:Magent` starts it again.'):format(why), 'WARN')
+  end
+end
+
+function M.say(text, level)
+  vim.notify(('magent: %s'):format(text), vim.log.levels[level or 'INFO'], { title = 'magent' })
+end
+
+---The whole configuration of a server for a buffer.
+function M.config(bufnr)
+  local found = base()
+  local added = M.additions()
+  if not modern then
+    found = vim.tbl_deep_extend('force', found, added)
+  end
+  if not found.root_dir or type(found.root_dir) == 'function' then
+    found.root_dir = vim.fs.root(bufnr, found.root_markers or { '.git' }) or vim.fn.getcwd()
+  end
+  found.name = M.name
+  return found
+end
+
+---Whether a buffer is a file of the person's; conversations, terminals and file trees are not.
+function M.is_file(bufnr)
+  return vim.api.nvim_buf_is_loaded(bufnr)
+    and vim.bo[bufnr].buftype == ''
+    and vim.api.nvim_buf_get_name(bufnr) ~= ''
+    and not vim.api.nvim_buf_get_name(bufnr):find('^%a[%w+.-]+://')
+end
+
+local function alive(filter)
+  filter.name = M.name
+  return vim.tbl_filter(function(client)
+    return not (client.is_stopped and M.call(client, 'is_stopped'))
+  end, vim.lsp.get_clients(filter))
+end
+
+---The client that serves a buffer, or else any; nil if none runs.
+function M.find(bufnr)
+  return alive({ bufnr = bufnr })[1] or alive({})[1]
+end
+
+---The client that serves a buffer, started if need be.
+function M.start(bufnr)
+  local found = alive({ bufnr = bufnr })[1]
+  if found then
+    return found
+  end
+  local id
+  if M.is_file(bufnr) then
+    id = vim.lsp.start(M.config(bufnr), { bufnr = bufnr })
+  elseif not alive({})[1] then
+    -- Without a file there is a conversation all the same: about the working directory.
+    id = M.start_alone()
+  end
+  return id and vim.lsp.get_client_by_id(id) or alive({})[1]
+end
+
+function M.start_alone()
+  local settings = M.config(0)
+  settings.root_dir = vim.fs.root(vim.fn.getcwd(), settings.root_markers or { '.git' }) or vim.fn.getcwd()
+  if modern then
+    return vim.lsp.start(settings, { attach = false })
+  end
+  return vim.lsp.start_client(settings)
+end
+
+---Has `continue(client)` called once the buffer's server is ready; `continue(nil, message)` if it cannot be.
+function M.ready(bufnr, continue)
+  local client = M.start(bufnr)
+  if not client then
+    local what = table.concat(M.config(bufnr).cmd, ' ')
+    continue(nil, ('`%s` could not be started; `:checkhealth magent_lsp` says more.'):format(what))
+  elseif client.initialized then
+    continue(client)
+  else
+    waiting[client.id] = waiting[client.id] or {}
+    table.insert(waiting[client.id], continue)
+  end
+end
+
+---Executes a command of the server. `done(result)` gets its answer; errors are shown, or go to `failed(message)`.
+function M.execute(name, arguments, done, options)
+  options = options or {}
+  local bufnr = options.bufnr or vim.api.nvim_get_current_buf()
+  local function fail(message)
+    if options.failed then
+      options.failed(message)
+    else
+      M.say(message, 'ERROR')
+    end
+  end
+  M.ready(bufnr, function(client, problem)
+    if not client then
+      return fail(problem)
+    end
+    local given = next(arguments or {}) and { arguments } or { vim.empty_dict() }
+    local params = { command = 'magent.' .. name, arguments = given }
+    local sent = M.call(client, 'request', 'workspace/executeCommand', params, function(err, result)
+      if err then
+        fail(err.message)
+      elseif done then
+        done(result, client)
+      end
+    end, bufnr)
+    if not sent then
+      fail('The server has just ended; try again.')
+    end
+  end)
+end
+
+---Starts the server for files as they are opened.
+function M.autostart()
+  local group = vim.api.nvim_create_augroup('magent_lsp_start', {})
+  local function begin(bufnr)
+    local wanted = config.current.filetypes
+    if M.is_file(bufnr) and (not wanted or vim.list_contains(wanted, vim.bo[bufnr].filetype)) then
+      M.start(bufnr)
+    end
+  end
+  if modern then
+    vim.lsp.config(M.name, M.additions())
+  end
+  if not config.current.autostart then
+    return
+  end
+  vim.api.nvim_create_autocmd({ 'BufReadPost', 'BufNewFile', 'FileType', 'BufFilePost' }, {
+    group = group,
+    callback = function(event)
+      vim.schedule(function()
+        if vim.api.nvim_buf_is_valid(event.buf) then
+          begin(event.buf)
+        end
+      end)
+    end,
+  })
+  for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
+    begin(bufnr)
+  end
+end
+
+---Ends all servers, politely and else by force; the next command starts them again.
+function M.stop(done)
+  for _, client in ipairs(vim.lsp.get_clients({ name = M.name })) do
+    M.call(client, 'stop')
+  end
+  local tries = 0
+  local function look()
+    local left = vim.lsp.get_clients({ name = M.name })
+    tries = tries + 1
+    if #left == 0 then
+      return done and done()
+    end
+    if tries == 40 then
+      for _, client in ipairs(left) do
+        M.call(client, 'stop', true)
+      end
+    end
+    vim.defer_fn(look, 50)
+  end
+  look()
+end
+
+return M

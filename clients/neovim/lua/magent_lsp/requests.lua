@@ -1,0 +1,185 @@
+-- What the server asks of this editor: save, ask the person, run Lua, show a difference.
+local M = {}
+
+---Runs `ask(answer)` and waits for `answer(value)`; for handlers, which Neovim runs as coroutines.
+function M.await(ask)
+  local thread, main = coroutine.running()
+  assert(thread and not main, 'magent: this Neovim is too old for questions of a server (0.10 is needed)')
+  ask(function(value)
+    vim.schedule(function()
+      coroutine.resume(thread, value)
+    end)
+  end)
+  return coroutine.yield()
+end
+
+---Whether the file of a changed buffer was changed on the disk as well; `:write` would ask then, and block.
+local function changed_on_disk(bufnr)
+  local conflict = false
+  local id = vim.api.nvim_create_autocmd('FileChangedShell', {
+    buffer = bufnr,
+    callback = function()
+      conflict = true
+      vim.v.fcs_choice = ''
+    end,
+  })
+  pcall(vim.cmd.checktime, { args = { tostring(bufnr) }, mods = { silent = true } })
+  vim.api.nvim_del_autocmd(id)
+  return conflict
+end
+
+local function save(bufnr)
+  if not vim.bo[bufnr].modified then
+    return true
+  end
+  if changed_on_disk(bufnr) then
+    return false
+  end
+  vim.fn.mkdir(vim.fs.dirname(vim.api.nvim_buf_get_name(bufnr)), 'p')
+  local done = pcall(vim.api.nvim_buf_call, bufnr, function()
+    vim.cmd('silent lockmarks write')
+  end)
+  return done and not vim.bo[bufnr].modified
+end
+
+---`magent/save`: saves buffers that have something to save.
+function M.save(params)
+  local saved = {}
+  for _, uri in ipairs(params.uris) do
+    local bufnr = vim.fn.bufnr(vim.uri_to_fname(uri))
+    if bufnr > 0 and vim.api.nvim_buf_is_loaded(bufnr) and save(bufnr) then
+      table.insert(saved, uri)
+    end
+  end
+  return { saved = saved }
+end
+
+local function choose_several(params, answer)
+  local chosen = {}
+  local function again()
+    local items = { { done = true } }
+    for _, option in ipairs(params.options) do
+      table.insert(items, { option = option })
+    end
+    vim.ui.select(items, {
+      prompt = params.title,
+      format_item = function(item)
+        if item.done then
+          return 'Done'
+        end
+        return (chosen[item.option] and '[x] ' or '[ ] ') .. item.option
+      end,
+    }, function(item)
+      if not item then
+        return answer(vim.NIL)
+      elseif item.option then
+        chosen[item.option] = not chosen[item.option]
+        return vim.schedule(again)
+      end
+      answer(vim.tbl_filter(function(option)
+        return chosen[option]
+      end, params.options))
+    end)
+  end
+  again()
+end
+
+---`magent/input`: one text, one option, or several.
+function M.input(params)
+  local value = M.await(function(answer)
+    local question = params.message ~= '' and params.message or params.title
+    if params.options and params.multiple then
+      choose_several(params, answer)
+    elseif params.options then
+      vim.ui.select(params.options, { prompt = question }, function(choice)
+        answer(choice or vim.NIL)
+      end)
+    else
+      vim.ui.input({ prompt = question .. ' ', default = params.default or '' }, function(text)
+        answer(text or vim.NIL)
+      end)
+    end
+  end)
+  return value == vim.NIL and vim.NIL or { value = value }
+end
+
+---`magent/eval`: the value of a piece of Lua, which the person has allowed; what is printed comes first.
+function M.eval(params)
+  local code = params.code
+  local chunk, problem = loadstring('return ' .. code, 'magent')
+  if not chunk then
+    chunk, problem = loadstring(code, 'magent')
+  end
+  if not chunk then
+    return { error = problem }
+  end
+  local printed = {}
+  local env = setmetatable({
+    print = function(...)
+      local parts = vim.tbl_map(tostring, { ... })
+      table.insert(printed, table.concat(parts, ' '))
+    end,
+  }, { __index = _G, __newindex = _G })
+  local done, value = pcall(setfenv(chunk, env))
+  if not done then
+    return { error = tostring(value) }
+  end
+  if value ~= nil or #printed == 0 then
+    table.insert(printed, type(value) == 'string' and value or vim.inspect(value))
+  end
+  return { value = table.concat(printed, '\n') }
+end
+
+---`magent/showDiff`: two texts side by side, in a tab of their own.
+function M.show_diff(params)
+  local name = vim.uri_to_fname(params.uri)
+  local filetype = vim.filetype.match({ filename = name }) or ''
+  vim.cmd.tabnew()
+  for index, side in ipairs({ { 'before', params.original }, { 'after', params.modified } }) do
+    if index == 2 then
+      vim.cmd('rightbelow vnew')
+    end
+    local bufnr = vim.api.nvim_get_current_buf()
+    vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, vim.split(side[2], '\n'))
+    vim.bo[bufnr].buftype, vim.bo[bufnr].bufhidden, vim.bo[bufnr].swapfile = 'nofile', 'wipe', false
+    vim.bo[bufnr].modifiable, vim.bo[bufnr].filetype = false, filetype
+    vim.wo.winbar = (' %s (%s)'):format(params.title:gsub('%%', '%%%%'), side[1])
+    vim.keymap.set('n', 'q', '<Cmd>tabclose<CR>', { buffer = bufnr, nowait = true, desc = 'Close' })
+    vim.cmd.diffthis()
+  end
+  return vim.NIL
+end
+
+---`window/showDocument`, but never in a window of the conversation.
+function M.show_document(err, params, context)
+  require('magent_lsp.chat').leave()
+  return vim.lsp.handlers['window/showDocument'](err, params, context)
+end
+
+local function guarded(handler)
+  return function(err, params, context)
+    if err then
+      return vim.NIL, err
+    end
+    return handler(params, context)
+  end
+end
+
+---The handlers of our client.
+function M.handlers()
+  return {
+    ['magent/event'] = function(_, params, context)
+      require('magent_lsp.runs').receive(params, context.client_id)
+    end,
+    ['magent/save'] = guarded(M.save),
+    ['magent/input'] = guarded(M.input),
+    ['magent/eval'] = guarded(M.eval),
+    ['magent/showDiff'] = guarded(M.show_diff),
+    ['window/showDocument'] = M.show_document,
+    ['window/showMessageRequest'] = function(err, params, context)
+      return require('magent_lsp.approval').dialog(err, params, context)
+    end,
+  }
+end
+
+return M
