@@ -20,6 +20,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else _FAILED
     except KeyboardInterrupt:
+        print(f"{PROGRAM}: cancelled", file=sys.stderr)
         code = _CANCELLED
     except BaseException as error:
         code = _explain(error, verbose=_verbosity(words))

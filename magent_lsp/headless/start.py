@@ -1,6 +1,7 @@
 """What every command with an agent needs: the options, the app on the disk, the session meant."""
 
 import asyncio
+import logging
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -16,6 +17,10 @@ from magent_lsp.headless.person import Person
 from magent_lsp.headless.terminal import Terminal
 from magent_lsp.store.dirs import Dirs
 from magent_lsp.store.sessions import SessionStore
+
+logger = logging.getLogger(__name__)
+
+_CLOSE_SECONDS = 5
 
 LAST = "last"
 """Names the newest session of the folder, wherever a session id is taken."""
@@ -66,8 +71,11 @@ async def opened(
             terminal.line(f"{problem.severity}: {problem}", "yellow")
         yield magent
     finally:
-        async with asyncio.timeout(5):
-            await magent.close()
+        try:
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await magent.close()
+        except TimeoutError:
+            logger.warning("something did not end within %s s and is left behind", _CLOSE_SECONDS)
 
 
 def _app(options: Options, editor: DiskEditor, sink: EventSink, *, interactive: bool) -> Magent:
