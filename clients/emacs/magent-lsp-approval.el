@@ -1,0 +1,197 @@
+;;; magent-lsp-approval.el --- Asking before something is done  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; The buffer that shows what the agent wants to do, and the keys that
+;; answer.  The server asks; here it is only shown and answered.
+
+;;; Code:
+
+(require 'magent-lsp-view)
+
+(declare-function magent-lsp-cancel "magent-lsp")
+(defvar magent-lsp-command-map)
+
+(defcustom magent-lsp-select-approval 'idle
+  "Whether the window that asks for an approval is selected.
+With `idle', only if nothing was typed for a second, so that a key
+that was meant for another buffer never answers."
+  :type '(choice (const :tag "Never" nil) (const :tag "Always" t)
+                 (const :tag "If nothing is being typed" idle))
+  :group 'magent-lsp)
+
+(defface magent-lsp-key '((t :inherit (bold help-key-binding)))
+  "A key in a question." :group 'magent-lsp)
+
+(defvar-local magent-lsp--request nil "The permission request that is shown.")
+
+(defvar magent-lsp-approval-mode-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map (kbd "y") #'magent-lsp-allow-once)
+    (define-key map (kbd "!") #'magent-lsp-allow-session)
+    (define-key map (kbd "a") #'magent-lsp-allow-always)
+    (define-key map (kbd "n") #'magent-lsp-reject)
+    (define-key map (kbd "e") #'magent-lsp-reject-with-feedback)
+    (define-key map (kbd "k") #'magent-lsp-cancel)
+    map)
+  "Keys of the approval buffer.")
+
+(define-derived-mode magent-lsp-approval-mode special-mode "Magent asks"
+  "What the agent wants to do, and the keys that answer.
+\\{magent-lsp-approval-mode-map}")
+
+(defconst magent-lsp--keys
+  '(("allow_once" . "y") ("allow_session" . "!") ("allow_always" . "a") ("reject" . "n"))
+  "Keys of the replies.")
+
+(cl-defmethod magent-lsp-draw ((_kind (eql 'permission_requested)) event _run conn)
+  "Ask for the permission in EVENT of CONN."
+  (cl-callf append (magent-lsp-permissions conn) (list event))
+  (magent-lsp--block (plist-get event :requestId)
+                     (propertize (concat "? " (magent-lsp--reveal (plist-get event :title))
+                                         " — waiting for you: "
+                                         (magent-lsp--options event))
+                                 'face 'warning)
+                     nil)
+  (magent-lsp-show-approval conn))
+
+(cl-defmethod magent-lsp-draw ((_kind (eql 'permission_resolved)) event _run conn)
+  "Draw the answer in EVENT of CONN to a permission request."
+  (let* ((id (plist-get event :requestId))
+         (request (magent-lsp--permission conn id)))
+    (when request
+      (cl-callf2 delq request (magent-lsp-permissions conn))
+      (magent-lsp--block id
+                         (propertize (format "? %s — %s" (magent-lsp--reveal (plist-get request :title))
+                                             (string-replace "_" " " (plist-get event :reply)))
+                                     'face 'magent-lsp-quiet)
+                         nil))
+    (magent-lsp--close-approval conn)
+    (when (magent-lsp-permissions conn)
+      (magent-lsp-show-approval conn))))
+
+(defun magent-lsp--permission (conn id)
+  "Return the open permission request ID of CONN."
+  (cl-find id (magent-lsp-permissions conn) :test #'equal
+           :key (lambda (request) (plist-get request :requestId))))
+
+(defun magent-lsp--options (request)
+  "Return the ways to answer REQUEST, with their keys, in one line."
+  (concat
+   (mapconcat (lambda (option)
+                (format "%s %s"
+                        (propertize (alist-get (plist-get option :reply) magent-lsp--keys
+                                               "?" nil #'equal)
+                                    'face 'magent-lsp-key)
+                        (magent-lsp--reveal (plist-get option :title))))
+              (plist-get request :options) " · ")
+   " · " (propertize "e" 'face 'magent-lsp-key) " Reject and say why"))
+
+(defun magent-lsp--approval-buffer (conn)
+  "Return the name of the approval buffer of CONN."
+  (format "*%s asks*" (jsonrpc-name conn)))
+
+(defun magent-lsp-show-approval (conn)
+  "Show the oldest permission request of CONN."
+  (let ((request (car (magent-lsp-permissions conn)))
+        (buffer (get-buffer-create (magent-lsp--approval-buffer conn))))
+    (with-current-buffer buffer
+      (magent-lsp-approval-mode)
+      (setq magent-lsp--connection conn magent-lsp--request request)
+      (let ((inhibit-read-only t))
+        (erase-buffer)
+        (magent-lsp--insert-request request))
+      (goto-char (point-min)))
+    (let ((window (display-buffer
+                   buffer '((display-buffer-reuse-window display-buffer-at-bottom)
+                            (window-height . magent-lsp--fit)))))
+      (when window
+        (set-window-point window 1)
+        (if (magent-lsp--may-select-p)
+            (select-window window)
+          (message "Magent asks: %s (%s)" (magent-lsp--reveal (plist-get request :title))
+                   (substitute-command-keys
+                    "\\<magent-lsp-command-map>\\[magent-lsp-answer-approval] to answer")))))))
+
+(defun magent-lsp--fit (window)
+  "Make WINDOW as high as its text, within limits."
+  (fit-window-to-buffer window (max 8 (/ (frame-height) 2)) 4))
+
+(defun magent-lsp--may-select-p ()
+  "Return non-nil if the approval may take the keyboard."
+  (and (not (active-minibuffer-window))
+       (pcase magent-lsp-select-approval
+         ('idle (let ((idle (current-idle-time)))
+                  (and idle (>= (float-time idle) 1))))
+         (value value))))
+
+(defun magent-lsp--insert-request (request)
+  "Insert all that a person must see to decide about REQUEST."
+  (insert (propertize (magent-lsp--reveal (plist-get request :title)) 'face 'bold) "\n"
+          (magent-lsp--options request) "\n"
+          (propertize (magent-lsp--reveal (or (plist-get request :reason) ""))
+                      'face 'magent-lsp-quiet)
+          "\n\n")
+  (when-let ((command (plist-get request :command)))
+    (insert (propertize (magent-lsp--reveal command) 'face 'magent-lsp-code) "\n"))
+  (when-let ((diff (plist-get request :diff)))
+    (insert (magent-lsp--diff-text diff) "\n")))
+
+(defun magent-lsp--close-approval (conn)
+  "Put the approval buffer of CONN away."
+  (when-let ((buffer (get-buffer (magent-lsp--approval-buffer conn))))
+    (if-let ((window (get-buffer-window buffer t)))
+        (quit-restore-window window 'kill)
+      (kill-buffer buffer))))
+
+(defun magent-lsp--respond (reply &optional feedback)
+  "Answer the permission request that is shown with REPLY and FEEDBACK."
+  (let* ((conn (or (magent-lsp-current) (user-error "No magent server runs here")))
+         (request (or (and magent-lsp--request
+                           (magent-lsp--permission
+                            conn (plist-get magent-lsp--request :requestId)))
+                      (car (magent-lsp-permissions conn))
+                      (user-error "The agent waits for no answer"))))
+    (unless (cl-find reply (plist-get request :options) :test #'equal
+                     :key (lambda (option) (plist-get option :reply)))
+      (user-error "This answer is not offered here"))
+    (magent-lsp-send conn "magent.respond"
+                     `(:requestId ,(plist-get request :requestId) :reply ,reply
+                       ,@(and feedback (list :feedback feedback))))))
+
+(defun magent-lsp-allow-once ()
+  "Allow what the agent asks for, this time."
+  (interactive)
+  (magent-lsp--respond "allow_once"))
+
+(defun magent-lsp-allow-session ()
+  "Allow what the agent asks for, and the like of it, in this session."
+  (interactive)
+  (magent-lsp--respond "allow_session"))
+
+(defun magent-lsp-allow-always ()
+  "Allow what the agent asks for, and the like of it, for ever."
+  (interactive)
+  (magent-lsp--respond "allow_always"))
+
+(defun magent-lsp-reject ()
+  "Reject what the agent asks for; it stops."
+  (interactive)
+  (magent-lsp--respond "reject"))
+
+(defun magent-lsp-reject-with-feedback (feedback)
+  "Reject what the agent asks for and say why; it goes on with your FEEDBACK."
+  (interactive (list (read-string "Not like this, but: ")))
+  (if (string-blank-p feedback)
+      (user-error "Say what to do instead, or press n to reject and stop")
+    (magent-lsp--respond "reject" feedback)))
+
+(add-hook 'magent-lsp-shutdown-functions #'magent-lsp--close-approval)
+
+(provide 'magent-lsp-approval)
+;; Local Variables:
+;; checkdoc-verb-check-experimental-flag: nil
+;; End:
+;;; magent-lsp-approval.el ends here

@@ -1,0 +1,337 @@
+;;; magent-lsp-connection.el --- The connection to the server  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; One server process for each project, beside whatever language server
+;; the buffers use.  This file starts it, sends commands and takes its
+;; messages.  What those do is in magent-lsp-edit.el and -view.el.
+;;
+;; A message is never handled inside the process filter: a handler may
+;; send, prompt or run other people's hooks, and the filter of jsonrpc
+;; must not be entered again meanwhile.  Messages wait in an inbox,
+;; which a timer empties in order.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'eieio)
+(require 'magent-lsp-buffers)
+(require 'project)
+
+(defcustom magent-lsp-server-command '("magent-lsp" "serve")
+  "Program and arguments that start the server."
+  :type '(repeat string)
+  :group 'magent-lsp)
+
+(defcustom magent-lsp-settings nil
+  "Settings for the server, as a plist of its camelCase names.
+For example (:model \"anthropic/claude-sonnet-4-5\" :maxTurns 30).
+They count more than the files of settings; a running server keeps
+those it was started with."
+  :type '(plist :key-type symbol :value-type sexp)
+  :group 'magent-lsp)
+
+(defcustom magent-lsp-allow-eval t
+  "Whether the agent may ask to evaluate Emacs Lisp.
+It is always asked for, each time."
+  :type 'boolean
+  :group 'magent-lsp)
+
+(defclass magent-lsp-connection (jsonrpc-process-connection)
+  ((root :initarg :root :reader magent-lsp-root
+         :documentation "The project's folder, with a slash at the end.")
+   (ended :initform nil :accessor magent-lsp-ended
+          :documentation "Non-nil once the server was asked to leave.")
+   (inbox :initform nil :accessor magent-lsp--inbox
+          :documentation "Messages to be handled, newest first.")
+   (timer :initform nil :accessor magent-lsp--timer)
+   (waiting :initform nil :accessor magent-lsp--waiting
+            :documentation "Requests of the server that are not answered.")
+   (progress :initform nil :accessor magent-lsp-progress
+             :documentation "An alist of progress tokens and texts.")
+   (permissions :initform nil :accessor magent-lsp-permissions
+                :documentation "Open permission requests, oldest first.")
+   (session :initform nil :accessor magent-lsp-session)
+   (agent :initform nil :accessor magent-lsp-agent)
+   (model :initform nil :accessor magent-lsp-model)
+   (runs :initform nil :accessor magent-lsp-runs
+         :documentation "Ids of runs that have not ended, newest first.")
+   (last-run :initform nil :accessor magent-lsp-last-run
+             :documentation "The id of the run that was started last."))
+  :documentation "A connection to the server of one project.")
+
+(defvar magent-lsp--connections (make-hash-table :test #'equal)
+  "Connections by the folder of their project.")
+
+(defvar-local magent-lsp--connection nil
+  "The connection of a buffer that belongs to one, such as a conversation.")
+
+;;;; Beginning and end
+
+(defun magent-lsp--project-root ()
+  "Return the folder of the current buffer's project."
+  (let ((project (project-current)))
+    (file-name-as-directory
+     (expand-file-name
+      (if project
+          (if (fboundp 'project-root) (project-root project) (cdr project))
+        default-directory)))))
+
+(defun magent-lsp-current ()
+  "Return the live connection of the current buffer; nil if there is none."
+  (let ((conn (or magent-lsp--connection magent-lsp--opened
+                  (gethash (magent-lsp--project-root) magent-lsp--connections))))
+    (and (magent-lsp--live-p conn) conn)))
+
+(defun magent-lsp-ensure ()
+  "Return the connection of the current buffer; start its server if needed."
+  (or (magent-lsp-current)
+      (magent-lsp--start (if magent-lsp--connection
+                             (magent-lsp-root magent-lsp--connection)
+                           (magent-lsp--project-root)))))
+
+(defun magent-lsp--start (root)
+  "Start a server for the folder ROOT and return the connection."
+  (when (file-remote-p root)
+    (user-error "Magent works on local files; %s is remote" root))
+  (unless (executable-find (car magent-lsp-server-command))
+    (user-error "There is no program %S: install it with `pip install magent-lsp', \
+or set `magent-lsp-server-command'" (car magent-lsp-server-command)))
+  (let* ((name (format "magent %s" (file-name-nondirectory (directory-file-name root))))
+         (default-directory root)
+         (conn (magent-lsp-connection
+                :name name :root root
+                :events-buffer-scrollback-size 0
+                :request-dispatcher #'magent-lsp--on-request
+                :notification-dispatcher #'magent-lsp--on-notification
+                :on-shutdown #'magent-lsp--on-shutdown
+                :process (make-process
+                          :name name :command magent-lsp-server-command
+                          :connection-type 'pipe :coding 'utf-8-emacs-unix :noquery t
+                          :stderr (get-buffer-create (format "*%s stderr*" name))))))
+    (message "Magent starts in %s …" (abbreviate-file-name root))
+    (condition-case err
+        (jsonrpc-request conn :initialize (magent-lsp--initialize-params root) :timeout 30)
+      (error (setf (magent-lsp-ended conn) t)
+             (jsonrpc-shutdown conn)
+             (user-error "The magent server did not start: %s; see the buffer *%s stderr*"
+                         (error-message-string err) name)))
+    (jsonrpc-notify conn :initialized (make-hash-table))
+    (puthash root conn magent-lsp--connections)
+    (message nil)
+    (dolist (buffer (magent-lsp--buffers))
+      (with-current-buffer buffer
+        (when (string-prefix-p root (expand-file-name (or buffer-file-name "/")))
+          (magent-lsp--open conn))))
+    conn))
+
+(defun magent-lsp--initialize-params (root)
+  "Return the parameters of the initialize request for the folder ROOT."
+  (let ((uri (magent-lsp--path-uri (directory-file-name root))))
+    (list
+     :processId (emacs-pid)
+     :clientInfo (list :name "Emacs magent-lsp" :version emacs-version)
+     :rootUri uri
+     :workspaceFolders
+     (vector (list :uri uri :name (file-name-nondirectory (directory-file-name root))))
+     :initializationOptions
+     (list :magent
+           `(,@magent-lsp-settings
+             :client (:events t :save t :input t :diff t
+                      :eval ,(and magent-lsp-allow-eval "elisp"))))
+     :capabilities
+     (list :workspace
+           (list :applyEdit t
+                 :workspaceEdit (list :documentChanges t
+                                      :resourceOperations ["create" "rename" "delete"]))
+           :textDocument
+           (list :synchronization (list :didSave t)
+                 :codeAction
+                 (list :codeActionLiteralSupport
+                       (list :codeActionKind
+                             (list :valueSet ["quickfix" "refactor.rewrite" "source"]))))
+           :window (list :workDoneProgress t :showDocument (list :support t))))))
+
+(defvar magent-lsp-shutdown-functions nil
+  "Functions called with a connection whose server has ended.")
+
+(defun magent-lsp--on-shutdown (conn)
+  "Forget CONN, whose server has ended."
+  (when (eq conn (gethash (magent-lsp-root conn) magent-lsp--connections))
+    (remhash (magent-lsp-root conn) magent-lsp--connections))
+  (dolist (buffer (magent-lsp--buffers conn))
+    (with-current-buffer buffer
+      (setq magent-lsp--opened nil magent-lsp--pending nil)))
+  (setf (magent-lsp-progress conn) nil
+        (magent-lsp-permissions conn) nil
+        (magent-lsp-runs conn) nil)
+  (run-hook-with-args 'magent-lsp-shutdown-functions conn)
+  (unless (magent-lsp-ended conn)
+    (message "The magent server of %s has ended; the next command starts it again"
+             (magent-lsp-root conn))))
+
+(defun magent-lsp-shutdown (conn)
+  "End the server of CONN, and with it all its runs."
+  (interactive (list (or (magent-lsp-current) (user-error "No magent server runs here"))))
+  (setf (magent-lsp-ended conn) t)
+  (ignore-errors (jsonrpc-request conn :shutdown nil :timeout 5))
+  (ignore-errors (jsonrpc-notify conn :exit nil))
+  (ignore-errors (jsonrpc-shutdown conn)))
+
+;;;; Commands of the server
+
+(defun magent-lsp--command-params (command arguments)
+  "Return the parameters that execute COMMAND with the plist ARGUMENTS."
+  (list :command command :arguments (if arguments (vector arguments) [])))
+
+(defun magent-lsp-call (conn command &optional arguments seconds)
+  "Execute COMMAND with the plist ARGUMENTS on CONN and return the result.
+SECONDS, by default 10, bounds the wait."
+  (magent-lsp--flush-all conn)
+  (condition-case err
+      (jsonrpc-request conn :workspace/executeCommand
+                       (magent-lsp--command-params command arguments)
+                       :timeout (or seconds 10))
+    (jsonrpc-error
+     (user-error "%s" (or (alist-get 'jsonrpc-error-message (cddr err))
+                          (error-message-string err))))))
+
+(defun magent-lsp-send (conn command &optional arguments then)
+  "Execute COMMAND with the plist ARGUMENTS on CONN without waiting.
+THEN is called with the result."
+  (magent-lsp--flush-all conn)
+  (jsonrpc-async-request
+   conn :workspace/executeCommand (magent-lsp--command-params command arguments)
+   :timeout 60
+   :success-fn (or then #'ignore)
+   :error-fn (lambda (err) (message "Magent: %s" (plist-get err :message)))
+   :timeout-fn (lambda () (message "Magent: the server does not answer to %s" command))))
+
+;;;; Messages of the server
+
+(cl-defstruct (magent-lsp--later (:constructor magent-lsp--make-later))
+  "The answer to a request of the server that is given later."
+  conn id done)
+
+(cl-defmethod jsonrpc-connection-send :around
+  ((_conn magent-lsp-connection) &rest args)
+  "Send ARGS, but for an answer that is given later."
+  (let ((result (plist-get args :result)))
+    (if (magent-lsp--later-p result)
+        (setf (magent-lsp--later-id result) (plist-get args :id))
+      (cl-call-next-method))))
+
+(defun magent-lsp-answer (later result &optional err)
+  "Answer the request LATER with RESULT, or with the message ERR.
+An error may be a plist as JSON-RPC has it."
+  (let ((conn (magent-lsp--later-conn later)))
+    (unless (magent-lsp--later-done later)
+      (setf (magent-lsp--later-done later) t)
+      (cl-callf2 delq later (magent-lsp--waiting conn))
+      (when (magent-lsp--live-p conn)
+        (if err
+            (jsonrpc-connection-send
+             conn :id (magent-lsp--later-id later)
+             :error (if (stringp err) (list :code -32803 :message err) err))
+          (jsonrpc-connection-send conn :id (magent-lsp--later-id later) :result result))))))
+
+(cl-defgeneric magent-lsp-handle-request (method params later)
+  "Serve the request METHOD of the server with PARAMS; answer LATER."
+  (ignore params)
+  (magent-lsp-answer later nil (list :code -32601 :message (format "No method %s" method))))
+
+(cl-defgeneric magent-lsp-handle-notification (method params conn)
+  "Take the notification METHOD of CONN with PARAMS."
+  (ignore method params conn))
+
+(defun magent-lsp--on-request (conn method params)
+  "Put the request METHOD of CONN with PARAMS into the inbox."
+  (let ((later (magent-lsp--make-later :conn conn)))
+    (push later (magent-lsp--waiting conn))
+    (magent-lsp--put conn (lambda () (magent-lsp--serve method params later)))
+    later))
+
+(defun magent-lsp--serve (method params later)
+  "Serve the request METHOD with PARAMS; answer LATER also if that fails."
+  (condition-case err
+      (unless (magent-lsp--later-done later)
+        (magent-lsp-handle-request method params later))
+    ((error quit) (magent-lsp-answer later nil (error-message-string err)))))
+
+(defun magent-lsp--on-notification (conn method params)
+  "Put the notification METHOD of CONN with PARAMS into the inbox."
+  (magent-lsp--put conn (lambda () (magent-lsp-handle-notification method params conn))))
+
+(defun magent-lsp--put (conn message)
+  "Put MESSAGE, a function, into the inbox of CONN."
+  (push message (magent-lsp--inbox conn))
+  (unless (magent-lsp--timer conn)
+    (setf (magent-lsp--timer conn) (run-at-time 0 nil #'magent-lsp--take conn))))
+
+(defun magent-lsp--take (conn)
+  "Handle what is in the inbox of CONN, in order."
+  (setf (magent-lsp--timer conn) nil)
+  (let ((messages (nreverse (magent-lsp--inbox conn))))
+    (setf (magent-lsp--inbox conn) nil)
+    (dolist (message messages)
+      (condition-case err
+          (funcall message)
+        (error (message "Magent: %s" (error-message-string err)))))))
+
+(defun magent-lsp--outside (later function)
+  "Call FUNCTION, which may prompt, once the minibuffer is free; it answers LATER.
+If it is quit, the answer is nil."
+  (run-at-time
+   (if (active-minibuffer-window) 0.3 0) nil
+   (lambda ()
+     (cond
+      ((magent-lsp--later-done later))
+      ((active-minibuffer-window) (magent-lsp--outside later function))
+      (t (condition-case err
+             (funcall function)
+           (quit (magent-lsp-answer later nil))
+           (error (magent-lsp-answer later nil (error-message-string err)))))))))
+
+(cl-defmethod magent-lsp-handle-request ((_method (eql 'window/workDoneProgress/create)) _params later)
+  "Take a progress token; answer LATER."
+  (magent-lsp-answer later nil))
+
+(cl-defmethod magent-lsp-handle-request ((_method (eql 'client/registerCapability)) _params later)
+  "Register nothing; answer LATER."
+  (magent-lsp-answer later nil))
+
+(cl-defmethod magent-lsp-handle-notification ((_method (eql '$/progress)) params conn)
+  "Show in the mode line what PARAMS say of a run of CONN."
+  (let* ((token (plist-get params :token))
+         (value (plist-get params :value))
+         (old (assoc token (magent-lsp-progress conn))))
+    (setf (magent-lsp-progress conn) (delq old (magent-lsp-progress conn)))
+    (unless (equal (plist-get value :kind) "end")
+      (push (cons token (or (plist-get value :message) (cdr old) "works"))
+            (magent-lsp-progress conn)))
+    (force-mode-line-update t)))
+
+(cl-defmethod magent-lsp-handle-notification ((_method (eql '$/cancelRequest)) params conn)
+  "Give up the request of CONN that PARAMS name."
+  (when-let ((later (cl-find (plist-get params :id) (magent-lsp--waiting conn)
+                             :key #'magent-lsp--later-id :test #'equal)))
+    (magent-lsp-answer later nil (list :code -32800 :message "Cancelled"))))
+
+(cl-defmethod magent-lsp-handle-notification ((_method (eql 'window/showMessage)) params _conn)
+  "Show the message in PARAMS."
+  (message "%s" (plist-get params :message)))
+
+(cl-defmethod magent-lsp-handle-notification ((_method (eql 'window/logMessage)) params conn)
+  "Keep the message in PARAMS in the log of CONN."
+  (with-current-buffer (get-buffer-create (format "*%s log*" (jsonrpc-name conn)))
+    (save-excursion
+      (goto-char (point-max))
+      (insert (format-time-string "%T ") (plist-get params :message) "\n"))))
+
+(provide 'magent-lsp-connection)
+;; Local Variables:
+;; checkdoc-verb-check-experimental-flag: nil
+;; End:
+;;; magent-lsp-connection.el ends here

@@ -1,0 +1,492 @@
+;;; magent-lsp-view.el --- What people see of the agent  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; The conversation buffer, and highlights of what a run works on: all
+;; drawn from the events of the server.
+
+;;; Code:
+
+(require 'magent-lsp-connection)
+(require 'magent-lsp-edit)
+(require 'diff-mode)
+
+(declare-function magent-lsp-prompt "magent-lsp")
+(declare-function magent-lsp-cancel "magent-lsp")
+(declare-function magent-lsp-undo-run "magent-lsp")
+(declare-function magent-lsp-allow-once "magent-lsp-approval")
+(declare-function magent-lsp-allow-session "magent-lsp-approval")
+(declare-function magent-lsp-allow-always "magent-lsp-approval")
+(declare-function magent-lsp-reject "magent-lsp-approval")
+(declare-function magent-lsp-reject-with-feedback "magent-lsp-approval")
+
+(defcustom magent-lsp-open-lines 40
+  "Diffs of up to so many lines are shown unfolded."
+  :type 'integer
+  :group 'magent-lsp)
+
+(defface magent-lsp-you '((t :inherit (bold font-lock-keyword-face) :extend t))
+  "What the person said." :group 'magent-lsp)
+(defface magent-lsp-tool '((t :inherit font-lock-function-name-face))
+  "The heading of a tool call." :group 'magent-lsp)
+(defface magent-lsp-quiet '((t :inherit shadow))
+  "Things of less interest." :group 'magent-lsp)
+(defface magent-lsp-code '((t :inherit (font-lock-constant-face)))
+  "Code in an answer." :group 'magent-lsp)
+(defface magent-lsp-target '((t :inherit secondary-selection :extend t))
+  "The lines that a run works on." :group 'magent-lsp)
+
+;;;; Text that cannot deceive
+
+(defun magent-lsp--reveal (text)
+  "Return TEXT with invisible and direction-changing characters made visible."
+  (replace-regexp-in-string
+   "[^[:ascii:]]\\|[\0-\10\13-\37\177]"
+   (lambda (match)
+     (let ((char (aref match 0)))
+       (if (or (< char 128)
+               (memq (get-char-code-property char 'general-category)
+                     '(Cc Cf Cs Co Cn Zl Zp))
+               (memq char '(#xa0 #x3164 #xffa0 #x115f #x1160 #x2800)))
+           (propertize (format "\\u{%X}" char) 'face 'escape-glyph)
+         match)))
+   text t t))
+
+(defun magent-lsp--diff-text (diff)
+  "Return the unified DIFF with the faces of Diff mode."
+  (mapconcat
+   (lambda (line)
+     (propertize
+      (magent-lsp--reveal line) 'face
+      (cond ((string-match-p "\\`\\(---\\|\\+\\+\\+\\) " line) 'diff-file-header)
+            ((string-prefix-p "@@" line) 'diff-hunk-header)
+            ((string-prefix-p "+" line) 'diff-added)
+            ((string-prefix-p "-" line) 'diff-removed)
+            (t 'diff-context))))
+   (split-string diff "\n") "\n"))
+
+;;;; The conversation buffer
+
+(defvar-local magent-lsp--blocks nil
+  "A table of keys and the overlays of their blocks.")
+(defvar-local magent-lsp--stream nil
+  "What is being streamed: (RUN KIND BEGIN), or nil.")
+(defvar-local magent-lsp--usage nil "What the last run used so far, as text.")
+
+(defvar magent-lsp-conversation-mode-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map (kbd "C-g") #'magent-lsp-cancel-or-quit)
+    (define-key map (kbd "TAB") #'magent-lsp-toggle)
+    (define-key map (kbd "RET") #'magent-lsp-push)
+    (define-key map [mouse-2] #'magent-lsp-mouse-toggle)
+    (define-key map (kbd "m") #'magent-lsp-prompt)
+    (define-key map (kbd "u") #'magent-lsp-undo-run)
+    (define-key map (kbd "y") #'magent-lsp-allow-once)
+    (define-key map (kbd "!") #'magent-lsp-allow-session)
+    (define-key map (kbd "a") #'magent-lsp-allow-always)
+    (define-key map (kbd "n") #'magent-lsp-reject)
+    (define-key map (kbd "e") #'magent-lsp-reject-with-feedback)
+    map)
+  "Keys of the conversation.")
+
+(define-derived-mode magent-lsp-conversation-mode special-mode "Magent"
+  "A conversation with the agent.
+\\{magent-lsp-conversation-mode-map}"
+  (setq magent-lsp--blocks (make-hash-table :test #'equal)
+        buffer-invisibility-spec '((magent-lsp . t))
+        header-line-format '(:eval (magent-lsp--header))
+        truncate-lines nil)
+  (setq-local word-wrap t))
+
+(defun magent-lsp--header ()
+  "Return the header line of a conversation."
+  (let ((conn magent-lsp--connection))
+    (if (not (magent-lsp--live-p conn))
+        " No server; m starts it with your next prompt"
+      (concat " " (or (magent-lsp-agent conn) "default agent")
+              (when magent-lsp--usage (concat " · " magent-lsp--usage))
+              (if (magent-lsp-runs conn)
+                  (concat " · " (magent-lsp-doing conn) " · C-g cancels")
+                " · m: prompt")))))
+
+(defun magent-lsp-doing (conn)
+  "Return what the runs of CONN do, in a few words."
+  (if (magent-lsp-permissions conn)
+      "waiting for you"
+    (truncate-string-to-width (or (cdar (magent-lsp-progress conn)) "working") 40 nil nil "…")))
+
+(defun magent-lsp-conversation (conn)
+  "Return the conversation buffer of CONN."
+  (let ((buffer (get-buffer-create (format "*%s*" (jsonrpc-name conn)))))
+    (with-current-buffer buffer
+      (unless (derived-mode-p 'magent-lsp-conversation-mode)
+        (magent-lsp-conversation-mode))
+      (setq magent-lsp--connection conn
+            default-directory (magent-lsp-root conn)))
+    buffer))
+
+(defmacro magent-lsp--at-end (&rest body)
+  "Evaluate BODY at the end of the conversation; windows there follow."
+  (declare (indent 0) (debug t))
+  `(let* ((inhibit-read-only t)
+          (end (point-max))
+          (following (seq-filter (lambda (window) (= (window-point window) end))
+                                 (get-buffer-window-list nil nil t)))
+          (follow (= (point) end)))
+     (save-excursion (goto-char end) ,@body)
+     (when follow (goto-char (point-max)))
+     (dolist (window following) (set-window-point window (point-max)))))
+
+(defun magent-lsp--line (text &optional face)
+  "Put the line TEXT with FACE at the end of the conversation."
+  (magent-lsp--end-stream)
+  (magent-lsp--at-end
+    (unless (bolp) (insert "\n"))
+    (insert (if face (propertize text 'face face) text) "\n")))
+
+(defun magent-lsp--block (key heading body &optional folded indent)
+  "Put a block with HEADING and BODY, or renew the one of KEY.
+FOLDED says whether a new one is folded; INDENT is its indentation."
+  (let ((old (gethash key magent-lsp--blocks)))
+    (if (and old (overlay-buffer old))
+        (magent-lsp--renew-block old heading body)
+      (magent-lsp--end-stream)
+      (magent-lsp--at-end
+        (unless (bolp) (insert "\n"))
+        (let ((block (make-overlay (point) (point) nil nil nil)))
+          (overlay-put block 'magent-lsp-indent (make-string (or indent 0) ?\s))
+          (overlay-put block 'magent-lsp-folded folded)
+          (puthash key block magent-lsp--blocks)
+          (magent-lsp--draw-block block heading body))))))
+
+(defun magent-lsp--renew-block (block heading body)
+  "Draw BLOCK again, with HEADING and BODY."
+  (let ((inhibit-read-only t)
+        (places (mapcar (lambda (window) (cons window (window-point window)))
+                        (get-buffer-window-list nil nil t)))
+        (size (buffer-size)) (end (point-max)))
+    (save-excursion
+      (goto-char (overlay-start block))
+      (delete-region (point) (overlay-end block))
+      (magent-lsp--draw-block block heading body))
+    (pcase-dolist (`(,window . ,place) places)
+      (when (= place end)
+        (set-window-point window (+ place (- (buffer-size) size)))))))
+
+(defun magent-lsp--draw-block (block heading body)
+  "Insert HEADING and BODY at point, and make BLOCK cover them."
+  (let ((start (point))
+        (indent (overlay-get block 'magent-lsp-indent))
+        (body (and body (not (string-empty-p body)) (string-trim-right body "\n+"))))
+    (insert indent (if body "▾ " "  ") heading "\n")
+    (let ((middle (point)))
+      (when body
+        (insert body "\n")
+        (indent-rigidly middle (point) (+ 4 (length indent))))
+      (add-text-properties start (point) `(magent-lsp-block ,block))
+      (move-overlay block start (point))
+      (overlay-put block 'magent-lsp-body (and body (copy-marker middle)))
+      (magent-lsp--show-fold block))))
+
+(defun magent-lsp--show-fold (block)
+  "Hide or show the body of BLOCK as it is folded or not."
+  (when-let ((body (overlay-get block 'magent-lsp-body)))
+    (let ((inhibit-read-only t)
+          (folded (overlay-get block 'magent-lsp-folded)))
+      (save-excursion
+        (goto-char (+ (overlay-start block) (length (overlay-get block 'magent-lsp-indent))))
+        (subst-char-in-region (point) (1+ (point)) (following-char) (if folded ?▸ ?▾))
+        (put-text-property (1- body) (1- (overlay-end block)) 'invisible
+                           (and folded 'magent-lsp))))))
+
+(defun magent-lsp-toggle ()
+  "Fold or unfold what is at point."
+  (interactive)
+  (let ((block (get-text-property (point) 'magent-lsp-block)))
+    (if (not (and block (overlay-get block 'magent-lsp-body)))
+        (user-error "There is nothing to unfold here")
+      (goto-char (overlay-start block))
+      (overlay-put block 'magent-lsp-folded (not (overlay-get block 'magent-lsp-folded)))
+      (magent-lsp--show-fold block))))
+
+(defun magent-lsp-mouse-toggle (event)
+  "Fold or unfold what EVENT clicked at."
+  (interactive "e")
+  (mouse-set-point event)
+  (magent-lsp-toggle))
+
+(defun magent-lsp-push ()
+  "Visit the file of what is at point, or fold it, or prompt."
+  (interactive)
+  (let* ((block (get-text-property (point) 'magent-lsp-block))
+         (path (and block (overlay-get block 'magent-lsp-path))))
+    (cond (path (find-file-other-window path))
+          (block (magent-lsp-toggle))
+          (t (call-interactively #'magent-lsp-prompt)))))
+
+(defun magent-lsp-cancel-or-quit ()
+  "Cancel what runs in this conversation, or quit as usual."
+  (interactive)
+  (if (and magent-lsp--connection (magent-lsp-runs magent-lsp--connection)
+           (not (region-active-p)))
+      (magent-lsp-cancel)
+    (keyboard-quit)))
+
+;;;; Text that is streamed
+
+(defun magent-lsp--stream-text (run kind text)
+  "Put TEXT of KIND, a piece of what RUN says, at the end."
+  (unless (and (equal run (car magent-lsp--stream)) (eq kind (cadr magent-lsp--stream)))
+    (magent-lsp--end-stream)
+    (magent-lsp--at-end
+      (unless (bolp) (insert "\n"))
+      (setq magent-lsp--stream (list run kind (copy-marker (point))))))
+  (magent-lsp--at-end
+    (insert (if (eq kind 'reasoning) (propertize text 'face 'magent-lsp-quiet) text))))
+
+(defun magent-lsp--end-stream ()
+  "End what is being streamed: make it look as it should."
+  (pcase magent-lsp--stream
+    (`(,_ ,kind ,begin)
+     (setq magent-lsp--stream nil)
+     (let ((inhibit-read-only t))
+       (when (eq kind 'text)
+         (magent-lsp--fontify begin (point-max)))
+       (when (eq kind 'reasoning)
+         (let ((text (buffer-substring-no-properties begin (point-max))))
+           (magent-lsp--at-end (delete-region begin (point-max)))
+           (magent-lsp--block (list 'reasoning (marker-position begin))
+                              (propertize "thoughts" 'face 'magent-lsp-quiet)
+                              (propertize text 'face 'magent-lsp-quiet) t)))))))
+
+(defun magent-lsp--fontify (begin end)
+  "Give the Markdown from BEGIN to END some faces."
+  (save-excursion
+    (pcase-dolist (`(,regexp ,group ,face)
+                   '(("^#+ .*$" 0 bold)
+                     ("\\*\\*\\([^*\n]+\\)\\*\\*" 1 bold)
+                     ("`\\([^`\n]+\\)`" 1 magent-lsp-code)
+                     ("^\\(?:```\\|~~~\\).*\n\\(\\(?:.*\n\\)*?\\)\\(?:```\\|~~~\\)" 1 magent-lsp-code)))
+      (goto-char begin)
+      (while (re-search-forward regexp end t)
+        (put-text-property (match-beginning group) (match-end group) 'face face)))))
+
+;;;; Events
+
+(cl-defmethod magent-lsp-handle-notification ((_method (eql 'magent/event)) params conn)
+  "Draw the event in PARAMS of CONN."
+  (let* ((event (plist-get params :event))
+         (kind (intern (plist-get event :type)))
+         (run (plist-get params :runId)))
+    (with-current-buffer (magent-lsp-conversation conn)
+      (magent-lsp-draw kind event run conn))))
+
+(cl-defgeneric magent-lsp-draw (kind event run conn)
+  "Draw EVENT of KIND of RUN of CONN in the current buffer, its conversation."
+  (ignore kind event run conn))
+
+(defvar magent-lsp--children (make-hash-table :test #'equal)
+  "Runs of subagents, and how deep they are.")
+
+(defun magent-lsp--depth (run)
+  "Return how many runs are above RUN."
+  (gethash run magent-lsp--children 0))
+
+(cl-defmethod magent-lsp-draw ((_kind (eql 'run_queued)) event _run _conn)
+  "Draw EVENT: a run waits for another one."
+  (magent-lsp--line (format "queued, number %s" (plist-get event :position)) 'magent-lsp-quiet))
+
+(cl-defmethod magent-lsp-draw ((_kind (eql 'run_started)) event run conn)
+  "Draw EVENT: RUN of CONN began."
+  (let ((parent (plist-get event :parentRunId))
+        (prompt (plist-get event :prompt)))
+    (if parent
+        (let ((depth (1+ (magent-lsp--depth parent))))
+          (puthash run depth magent-lsp--children)
+          (magent-lsp--block (list run 'begun)
+                             (propertize (format "agent %s works" (plist-get event :agent))
+                                         'face 'magent-lsp-tool)
+                             prompt t (* 2 depth)))
+      (cl-pushnew run (magent-lsp-runs conn) :test #'equal)
+      (setf (magent-lsp-last-run conn) run)
+      (magent-lsp--line (concat (if (bobp) "" "\n") "❯ " prompt) 'magent-lsp-you)
+      (magent-lsp--line (format "%s · %s" (plist-get event :agent) (plist-get event :model))
+                        'magent-lsp-quiet)
+      (magent-lsp--highlight run event))))
+
+(cl-defmethod magent-lsp-draw ((_kind (eql 'target_updated)) event run _conn)
+  "Move the highlight of RUN to where EVENT says."
+  (magent-lsp--highlight run event))
+
+(cl-defmethod magent-lsp-draw ((_kind (eql 'text_delta)) event run _conn)
+  "Draw EVENT: a piece of the answer of RUN.
+What a subagent says is the result of the call that began it."
+  (when (zerop (magent-lsp--depth run))
+    (magent-lsp--stream-text run 'text (plist-get event :text))))
+
+(cl-defmethod magent-lsp-draw ((_kind (eql 'reasoning_delta)) event run _conn)
+  "Draw EVENT: a piece of the reasoning of RUN."
+  (when (zerop (magent-lsp--depth run))
+    (magent-lsp--stream-text run 'reasoning (plist-get event :text))))
+
+(defconst magent-lsp--marks
+  '(("completed" . "✓") ("failed" . "✗") ("rejected" . "⊘") ("cancelled" . "⊘"))
+  "How calls of tools end.")
+
+(defun magent-lsp--draw-call (event run)
+  "Draw the call of a tool in EVENT of RUN, or draw it again."
+  (let* ((status (plist-get event :status))
+         (mark (alist-get status magent-lsp--marks "…" nil #'equal))
+         (key (list run (plist-get event :toolCallId)))
+         (known (gethash key magent-lsp--blocks))
+         (arguments (or (plist-get event :arguments)
+                        (and known (overlay-get known 'magent-lsp-arguments))))
+         (name (plist-get event :name)))
+    (magent-lsp--block
+     key
+     (concat mark " " (propertize name 'face 'magent-lsp-tool)
+             (let ((title (plist-get event :title)))
+               (if (member title (list nil "" name)) "" (concat "  " (magent-lsp--reveal title))))
+             (if (member status '("failed" "rejected" "cancelled"))
+                 (propertize (concat "  " status) 'face 'warning)
+               ""))
+     (concat (magent-lsp--arguments arguments)
+             (magent-lsp--reveal (or (plist-get event :output) "")))
+     t (* 2 (magent-lsp--depth run)))
+    (let ((block (gethash key magent-lsp--blocks)))
+      (overlay-put block 'magent-lsp-arguments arguments))))
+
+(defun magent-lsp--arguments (arguments)
+  "Return the plist ARGUMENTS as lines."
+  (cl-loop for (key value) on arguments by #'cddr
+           concat (propertize
+                   (magent-lsp--reveal
+                    (format "%s: %s\n" (substring (symbol-name key) 1)
+                            (if (stringp value) value (json-serialize
+                                                       value :null-object nil
+                                                       :false-object :json-false))))
+                   'face 'magent-lsp-quiet)))
+
+(cl-defmethod magent-lsp-draw ((_kind (eql 'tool_call_started)) event run _conn)
+  "Draw EVENT: a call of RUN began."
+  (magent-lsp--draw-call event run))
+
+(cl-defmethod magent-lsp-draw ((_kind (eql 'tool_call_updated)) event run _conn)
+  "Draw EVENT: a call of RUN moved on."
+  (magent-lsp--draw-call event run))
+
+(cl-defmethod magent-lsp-draw ((_kind (eql 'tool_call_finished)) event run _conn)
+  "Draw EVENT: a call of RUN ended."
+  (magent-lsp--draw-call event run))
+
+(cl-defmethod magent-lsp-draw ((_kind (eql 'edit_applied)) event run conn)
+  "Draw EVENT: an edit of RUN of CONN was tried."
+  (let* ((path (magent-lsp--uri-path (plist-get event :uri)))
+         (outcome (plist-get event :outcome))
+         (diff (or (plist-get event :diff) ""))
+         (key (list run 'edit (plist-get event :toolCallId) path)))
+    (magent-lsp--block
+     key
+     (concat (propertize (if (equal outcome "applied") "edited " (concat "edit " outcome " "))
+                         'face (if (equal outcome "applied") 'success 'warning))
+             (file-relative-name path (magent-lsp-root conn)))
+     (magent-lsp--diff-text diff)
+     (> (length (split-string diff "\n")) magent-lsp-open-lines)
+     (* 2 (magent-lsp--depth run)))
+    (overlay-put (gethash key magent-lsp--blocks) 'magent-lsp-path path)))
+
+(cl-defmethod magent-lsp-draw ((_kind (eql 'todo_updated)) event run _conn)
+  "Draw EVENT: the list of what RUN has to do."
+  (magent-lsp--block
+   (list run 'todo) "todo"
+   (mapconcat (lambda (item)
+                (concat (pcase (plist-get item :status)
+                          ("completed" "☑ ") ("in_progress" "▶ ") (_ "☐ "))
+                        (plist-get item :content)))
+              (plist-get event :items) "\n")))
+
+(cl-defmethod magent-lsp-draw ((_kind (eql 'usage_updated)) event _run _conn)
+  "Keep the usage in EVENT for the header line."
+  (let* ((usage (plist-get event :usage))
+         (cost (plist-get usage :costUsd)))
+    (setq magent-lsp--usage
+          (concat (format "%s in, %s out"
+                          (file-size-human-readable (or (plist-get usage :inputTokens) 0) 'si)
+                          (file-size-human-readable (or (plist-get usage :outputTokens) 0) 'si))
+                  (if (and (numberp cost) (> cost 0)) (format ", $%.4f" cost) "")
+                  (if (eq t (plist-get usage :estimated)) " (estimated)" "")))))
+
+(cl-defmethod magent-lsp-draw ((_kind (eql 'notice)) event _run _conn)
+  "Draw EVENT: something the person should know."
+  (magent-lsp--line (plist-get event :message)
+                    (if (equal (plist-get event :level) "info") 'magent-lsp-quiet 'warning)))
+
+(cl-defmethod magent-lsp-draw ((_kind (eql 'run_finished)) event run conn)
+  "Draw EVENT: RUN of CONN ended."
+  (magent-lsp--end-stream)
+  (magent-lsp--unhighlight run)
+  (remhash run magent-lsp--children)
+  (when (member run (magent-lsp-runs conn))
+    (let ((reason (plist-get event :stopReason))
+          (problem (plist-get event :error))
+          (edits (append (plist-get event :edits) nil)))
+      (cl-callf2 delete run (magent-lsp-runs conn))
+      (when problem
+        (magent-lsp--line problem 'error))
+      (magent-lsp--line
+       (concat (if (equal reason "end_turn") "done" (concat "stopped: " reason))
+               (if edits
+                   (format " · %d of %d edits applied · u takes them back"
+                           (cl-count "applied" edits :test #'equal
+                                     :key (lambda (edit) (plist-get edit :outcome)))
+                           (length edits))
+                 ""))
+       'magent-lsp-quiet)
+      (unless (get-buffer-window nil t)
+        (message "Magent: %s" (or problem (if (equal reason "end_turn") "done" reason))))))
+  (force-mode-line-update t))
+
+;;;; Highlights
+
+(defvar magent-lsp--highlights (make-hash-table :test #'equal)
+  "Overlays on the targets of runs.")
+
+(defun magent-lsp--highlight (run event)
+  "Show the target of RUN that EVENT names, if it does."
+  (let* ((path (magent-lsp--uri-path (or (plist-get event :uri) "")))
+         (range (plist-get event :range))
+         (buffer (and path range (magent-lsp--visiting path))))
+    (magent-lsp--unhighlight run)
+    (when buffer
+      (with-current-buffer buffer
+        (let ((overlay (make-overlay (magent-lsp--point (plist-get range :start))
+                                     (magent-lsp--point (plist-get range :end))
+                                     nil nil t)))
+          (overlay-put overlay 'face 'magent-lsp-target)
+          (overlay-put overlay 'magent-lsp-run run)
+          (puthash run overlay magent-lsp--highlights))))))
+
+(defun magent-lsp--unhighlight (run)
+  "Remove the highlight of RUN."
+  (when-let ((overlay (gethash run magent-lsp--highlights)))
+    (delete-overlay overlay)
+    (remhash run magent-lsp--highlights)))
+
+;;;; The end
+
+(defun magent-lsp--ended (conn)
+  "Put away what was shown of CONN, whose server has ended."
+  (maphash (lambda (run _) (magent-lsp--unhighlight run)) (copy-hash-table magent-lsp--highlights))
+  (when-let ((buffer (get-buffer (format "*%s*" (jsonrpc-name conn)))))
+    (with-current-buffer buffer
+      (magent-lsp--line "the server has ended" 'warning))))
+
+(add-hook 'magent-lsp-shutdown-functions #'magent-lsp--ended)
+
+(provide 'magent-lsp-view)
+;; Local Variables:
+;; checkdoc-verb-check-experimental-flag: nil
+;; End:
+;;; magent-lsp-view.el ends here
