@@ -176,6 +176,8 @@ class Edge:
             raise CallerError("The server is shutting down.")
         started = self.app.start(request)
         self.watch.follow(started.run_id, watched)
+        if started.queued:
+            self.watch.progress.report(started.run_id, "queued")
         return started
 
     def cancel(self, run_id: str | None = None) -> list[str]:

@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
+from magent_lsp.lsp.convert import to_uri
 from magent_lsp.lsp.parent import Parent
 from magent_lsp.lsp.settings import SECTION, merge, pushed_section, split_options
 
@@ -64,7 +65,7 @@ class Lifecycle:
     def initialized(self) -> None:
         """Begin to load what is heavy, and register what the client lets us register."""
         self._begin()
-        self._spawn(self._register())
+        self._spawn(self._register(), "register")
 
     async def edge(self) -> "Edge":
         """The edge, as soon as it is there and knows what the client told before."""
@@ -126,7 +127,7 @@ class Lifecycle:
 
     def configuration_changed(self, params: types.DidChangeConfigurationParams) -> None:
         """Take pushed settings, or ask for them if the message only says that they changed."""
-        self._configuring = self._spawn(self._configure(params, self._configuring))
+        self._configuring = self._spawn(self._configure(params, self._configuring), "configure")
 
     async def _configure(
         self, params: types.DidChangeConfigurationParams, before: "asyncio.Task[None] | None"
@@ -162,6 +163,8 @@ class Lifecycle:
         parts = unquote(urlsplit(uri).path).split("/")
         edge = self.started
         user = edge.dirs.user if edge is not None else None
+        if "plans" in parts:  # written by the plan agent, never read as configuration
+            return False
         return (
             parts[-1] in _OWN_NAMES
             or bool(_OWN_FOLDERS.intersection(parts))
@@ -183,7 +186,8 @@ class Lifecycle:
         edge.reload()
 
     async def _register(self) -> None:
-        registrations = [*self._registrations(), *await self._completion()]
+        edge = await asyncio.shield(self._begin())
+        registrations = [*self._registrations(edge), *self._completion(edge)]
         if not registrations:
             return
         params = types.RegistrationParams(registrations=registrations)
@@ -192,19 +196,18 @@ class Lifecycle:
         except (JsonRpcException, TimeoutError) as error:
             logger.info("the client registered nothing: %s", error)
 
-    async def _completion(self) -> "list[types.Registration]":
+    def _completion(self, edge: "Edge") -> "list[types.Registration]":
         documents = self._server.client_capabilities.text_document
         declared = documents.completion if documents is not None else None
         if declared is None or not declared.dynamic_registration:
             return []
-        edge = await asyncio.shield(self._begin())
         from magent_lsp.lsp.completion import selector
 
         options = {"documentSelector": selector(edge), "triggerCharacters": ["/", "@"]}
         method = types.TEXT_DOCUMENT_COMPLETION
         return [types.Registration(id="magent-completion", method=method, register_options=options)]
 
-    def _registrations(self) -> "list[types.Registration]":
+    def _registrations(self, edge: "Edge") -> "list[types.Registration]":
         workspace = self._server.client_capabilities.workspace
         found: list[types.Registration] = []
         if workspace is None:
@@ -221,6 +224,9 @@ class Lifecycle:
         files = workspace.did_change_watched_files
         if files is not None and files.dynamic_registration:
             watchers = [types.FileSystemWatcher(glob_pattern=pattern) for pattern in WATCHED]
+            if files.relative_pattern_support:
+                user = types.RelativePattern(base_uri=to_uri(edge.dirs.user), pattern="**/*")
+                watchers.append(types.FileSystemWatcher(glob_pattern=user))
             found.append(
                 types.Registration(
                     id="magent-files",
@@ -246,16 +252,24 @@ class Lifecycle:
         elif self._starting is not None:
             self._starting.cancel()
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-        task = asyncio.create_task(work)
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> "asyncio.Task[None]":
+        task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._done)
         return task
 
     def _done(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            logger.error("settings of the client could not be taken", exc_info=error)
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        starting = self._starting
+        if (
+            starting is None
+            or not starting.done()
+            or starting.cancelled()
+            or starting.exception() is not error
+        ):
+            logger.error("%s failed", task.get_name(), exc_info=error)
 
 
 def _import() -> Any:

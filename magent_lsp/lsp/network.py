@@ -20,6 +20,7 @@ from urllib.parse import parse_qs, urlsplit
 from magent_lsp.core.errors import UserError
 from magent_lsp.lsp.stdio import on_signals, run_loop
 from magent_lsp.lsp.transport import MAX_FRAME, SocketWriter, frames
+from magent_lsp.lsp.wire import plain_converter
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
@@ -31,6 +32,9 @@ logger = logging.getLogger(__name__)
 
 CLOSE_SECONDS = 5
 """How long open connections may take to end their runs after a signal."""
+
+STRANGERS_FRAME = 1_000_000
+"""Bytes that somebody who owes us a token may send in one message."""
 
 INITIALIZE_SECONDS = 30
 """A TCP client that owes us a token and says nothing is let go after this."""
@@ -104,14 +108,18 @@ class Connections:
 
 
 async def _tcp(host: str, port: int, token: str | None, make: Make) -> int:
-    connections = Connections()
+    connections, converter = Connections(), plain_converter()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        server = make(token=token)
+        server = make(token=token, converter=converter)
         server.protocol.set_writer(writer)
+
+        def most() -> int:
+            return MAX_FRAME if server.admitted else STRANGERS_FRAME
+
         timer = asyncio.get_running_loop().call_later(INITIALIZE_SECONDS, _let_go, server)
         try:
-            await connections.hold(server, frames(reader))
+            await connections.hold(server, frames(reader, most))
         finally:
             timer.cancel()
             writer.close()
@@ -133,10 +141,10 @@ def _let_go(server: "MagentServer") -> None:
 async def _ws(host: str, port: int, token: str | None, make: Make) -> int:
     from websockets.asyncio.server import serve
 
-    connections = Connections()
+    connections, converter = Connections(), plain_converter()
 
     async def talk(connection: "ServerConnection") -> None:
-        server = make()
+        server = make(converter=converter)
         writer = SocketWriter(connection)
         server.protocol.set_writer(writer, include_headers=False)
         sending = asyncio.create_task(writer.run(), name="send")

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from cattrs import Converter
 from lsprotocol import types
 from pygls.exceptions import JsonRpcParseError
 from pygls.lsp.server import LanguageServer
@@ -39,12 +40,12 @@ class MagentServer(LanguageServer):
 
     protocol: Wire
 
-    def __init__(self, *, token: str | None = None) -> None:
+    def __init__(self, *, token: str | None = None, converter: Converter | None = None) -> None:
         super().__init__(
             "magent-lsp",
             __version__,
             protocol_cls=Wire,
-            converter_factory=plain_converter,
+            converter_factory=plain_converter if converter is None else lambda: converter,
             text_document_sync_kind=types.TextDocumentSyncKind.Incremental,
         )
         self.token = token
@@ -111,9 +112,9 @@ class MagentServer(LanguageServer):
         logger.error("%s: %s", getattr(source, "__name__", source), error)
 
 
-def make_server(*, token: str | None = None) -> MagentServer:
-    """A server for one connection, with all its features."""
-    server = MagentServer(token=token)
+def make_server(*, token: str | None = None, converter: Converter | None = None) -> MagentServer:
+    """A server for one connection, with all its features; a `converter`, slow to make, may serve many."""
+    server = MagentServer(token=token, converter=converter)
     _add_lifecycle(server)
     _add_features(server)
     for name in COMMANDS:

@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import os
 import signal
+import sys
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,11 @@ _SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP")
 
 def run_stdio(make: "Callable[[], MagentServer]") -> int:
     """Serve until the client leaves, its process ends, or a signal comes; returns the exit code."""
+    if os.isatty(0):
+        print(
+            "magent-lsp waits for an editor's messages on stdin; `magent-lsp --help` says more.",
+            file=sys.stderr,
+        )
     pipes = guard_stdio()
     return run_loop(_serve(pipes, make))
 

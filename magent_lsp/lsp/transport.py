@@ -21,8 +21,10 @@ _LENGTH = re.compile(rb"content-length:[ \t]*(\d{1,12})[ \t]*\r?\n", re.IGNORECA
 _OTHER = re.compile(rb"content-type:[^\r\n]*\r?\n", re.IGNORECASE)
 
 
-async def frames(stream: asyncio.StreamReader) -> AsyncIterator[bytes]:
-    """The bodies of LSP's messages, until the stream ends or is no longer LSP.
+async def frames(
+    stream: asyncio.StreamReader, most: Callable[[], int] = lambda: MAX_FRAME
+) -> AsyncIterator[bytes]:
+    """The bodies of LSP's messages, until the stream ends, is no longer LSP, or one is larger than `most`.
 
     Headers must be LSP's own: a lenient reader would skip the lines of HTTP that it does not know, find
     `Content-Length` among them, and let any web page `POST` a message to a TCP port.
@@ -45,8 +47,8 @@ async def frames(stream: asyncio.StreamReader) -> AsyncIterator[bytes]:
         if match := _LENGTH.fullmatch(line):
             length = int(match.group(1))
         elif not _OTHER.fullmatch(line):
-            length = MAX_FRAME + 1
-        if length is not None and length > MAX_FRAME:
+            length = sys.maxsize
+        if length is not None and length > most():
             logger.warning("the client sent something that is no LSP message: connection closed")
             return
 

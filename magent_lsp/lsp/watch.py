@@ -108,6 +108,9 @@ class Watch:
             case Notice(level="warning" | "error" as level, message=message) if not self._known(message):
                 kind = types.MessageType.Error if level == "error" else types.MessageType.Warning
                 self._edge.server.message(kind, f"Magent: {message}")
+            case Notice(level="info", message=message) if not self._edge.shows_progress:
+                params = types.LogMessageParams(type=types.MessageType.Info, message=f"Magent: {message}")
+                self._edge.server.window_log_message(params)
             case RunFinished() as finished:
                 self.outcomes.show(event.run_id, run, finished)
 
