@@ -1,17 +1,18 @@
 """Unified diffs for people, and the whole-line hunks they are made of."""
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from magent_lsp.core.document import split_lines
 
-_EXACT = 1_000_000
-"""Old lines times new lines up to which every line counts; beyond it frequent lines are passed over."""
-_MOST = 100_000_000
-"""Old lines times new lines beyond which all of the middle is one hunk."""
+_EXACT = 250_000
+"""Old lines times new lines up to which all are compared with all; beyond it lines that both texts have once
+are matched first (patience diff), and what is left between them without any is one hunk."""
 
 CUT = "… "
 """Begins the last line of a diff that was cut."""
@@ -47,23 +48,55 @@ class Diff:
 
 def line_hunks(old: Sequence[str], new: Sequence[str]) -> list[LineHunk]:
     """The smallest runs of whole lines in which two texts differ, in order."""
-    head, limit = 0, min(len(old), len(new))
-    while head < limit and old[head] == new[head]:
-        head += 1
-    tail = 0
-    while tail < limit - head and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
-    a, b = old[head : len(old) - tail], new[head : len(new) - tail]
-    if not a and not b:
-        return []
-    if not a or not b or len(a) * len(b) > _MOST:
-        return [LineHunk(head, head + len(a), head, head + len(b))]
-    matcher = SequenceMatcher(None, a, b, autojunk=len(a) * len(b) > _EXACT)
-    return [
-        LineHunk(head + i1, head + i2, head + j1, head + j2)
-        for tag, i1, i2, j1, j2 in matcher.get_opcodes()
-        if tag != "equal"
-    ]
+    return list(_hunks(old, new, LineHunk(0, len(old), 0, len(new))))
+
+
+def _hunks(old: Sequence[str], new: Sequence[str], part: LineHunk) -> Iterator[LineHunk]:
+    """The hunks of a part of both texts."""
+    i1, i2, j1, j2 = part
+    while i1 < i2 and j1 < j2 and old[i1] == new[j1]:
+        i1, j1 = i1 + 1, j1 + 1
+    while i1 < i2 and j1 < j2 and old[i2 - 1] == new[j2 - 1]:
+        i2, j2 = i2 - 1, j2 - 1
+    if i1 == i2 or j1 == j2:
+        if i1 < i2 or j1 < j2:
+            yield LineHunk(i1, i2, j1, j2)
+        return
+    if (i2 - i1) * (j2 - j1) <= _EXACT:
+        matcher = SequenceMatcher(None, old[i1:i2], new[j1:j2], autojunk=False)
+        for tag, a1, a2, b1, b2 in matcher.get_opcodes():
+            if tag != "equal":
+                yield LineHunk(i1 + a1, i1 + a2, j1 + b1, j1 + b2)
+        return
+    anchors = _anchors(old, new, LineHunk(i1, i2, j1, j2))
+    if not anchors:
+        yield LineHunk(i1, i2, j1, j2)
+        return
+    for i, j in [*anchors, (i2, j2)]:
+        yield from _hunks(old, new, LineHunk(i1, i, j1, j))
+        i1, j1 = i, j
+
+
+def _anchors(old: Sequence[str], new: Sequence[str], part: LineHunk) -> list[tuple[int, int]]:
+    """Lines that both texts have once, as many as are in the same order in both."""
+    i1, i2, j1, j2 = part
+    times, other_times = Counter(old[i1:i2]), Counter(new[j1:j2])
+    where = {line: j for j, line in enumerate(new[j1:j2], j1) if other_times[line] == 1}
+    pairs = [(i, where[line]) for i, line in enumerate(old[i1:i2], i1) if times[line] == 1 and line in where]
+    # The longest run of growing places: patience sorting with a link from each card to the one before.
+    tops: list[int] = []
+    ends: list[int] = []
+    before: list[int] = []
+    for number, (_, j) in enumerate(pairs):
+        pile = bisect_left(tops, j)
+        before.append(ends[pile - 1] if pile else -1)
+        tops[pile : pile + 1], ends[pile : pile + 1] = [j], [number]
+    run: list[tuple[int, int]] = []
+    at = ends[-1] if ends else -1
+    while at >= 0:
+        run.append(pairs[at])
+        at = before[at]
+    return run[::-1]
 
 
 def reveal(text: str) -> str:

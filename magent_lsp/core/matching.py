@@ -286,9 +286,10 @@ def _variants(edit: Edit) -> Iterator[tuple[str, str, bool]]:
 
 def _together(text: str, parts: Sequence[list[Replacement]]) -> tuple[Replacement, ...]:
     """All replacements in order; EditError if two edits touch the same place."""
-    ordered = sorted((r, number) for number, part in enumerate(parts, 1) for r in part)
+    found = [(r, number) for number, part in enumerate(parts, 1) for r in part]
+    ordered = sorted(found, key=lambda item: (item[0].start, item[0].end))
     for (a, first), (b, second) in pairwise(ordered):
-        if first != second and (b.start < a.end or (b.start, b.end) == (a.start, a.end)):
+        if b.start < a.end or (b.start, b.end) == (a.start, a.end):
             raise EditError(
                 f"edits {first} and {second} both change line {line_of(text, b.start)}; merge them into one. "
                 "Nothing was changed."

@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, NamedTuple
 
 from magent_lsp.core.diff import LineHunk, line_hunks
-from magent_lsp.core.edits import Replacement
+from magent_lsp.core.edits import Replacement, apply_replacements
 from magent_lsp.core.views import BLANKS, View, line_end_view, to_lf
 
 if TYPE_CHECKING:
@@ -45,8 +45,29 @@ def rewrite(raw: str, new: str) -> tuple[Replacement, ...]:
     return tuple(replacements_of(raw, found))
 
 
-def replacements_of(raw: str, found: Found) -> Iterator[Replacement]:
+def replacements_of(raw: str, found: Found) -> list[Replacement]:
     """What changes between old and new lines; whatever they share keeps the bytes of the file."""
+    made: list[Replacement] = []
+    for one in _by_lines(raw, found):
+        if made and made[-1].end == one.start:
+            before = made.pop()
+            one = Replacement(before.start, one.end, before.text + one.text)
+        made.append(one)
+    if raw.count("\r") != raw.count("\r\n"):
+        # Between bare CRs and LFs, lines that become empty can join two line ends into one.
+        added = len(found.new) - len(found.seen)
+        if _line_ends(apply_replacements(raw, made)) != _line_ends(raw) + added:
+            start, stop = found.view.raw(found.start), found.view.raw(found.start + found.length)
+            text = _with_line_ends(raw, start, "\n".join(found.new))
+            return [_apart(raw, Replacement(start, stop, text))]
+    return made
+
+
+def _line_ends(text: str) -> int:
+    return to_lf(text).count("\n")
+
+
+def _by_lines(raw: str, found: Found) -> Iterator[Replacement]:
     begins = [found.start]
     for line in found.seen:
         begins.append(begins[-1] + len(line) + 1)
@@ -119,6 +140,21 @@ def _past_blanks(raw: str, offset: int) -> int:
     while at < len(raw) and raw[at] in BLANKS:
         at += 1
     return at if at == len(raw) or raw[at] in "\r\n" else offset
+
+
+def _apart(raw: str, made: Replacement) -> Replacement:
+    """The replacement, so that a CR and a LF that come together by it stay two line ends."""
+    start, stop, new = made
+    if new.endswith("\r") and raw.startswith("\n", stop):
+        kept = new.rstrip("\r")
+        new = kept + "\n" * (len(new) - len(kept))
+    if raw.endswith("\r", 0, start) and (new or raw[stop : stop + 1]).startswith("\n"):
+        kept = new.lstrip("\n")
+        count = len(new) - len(kept)
+        while not kept and raw.startswith("\n", stop):
+            stop, count = stop + 1, count + 1
+        new = "\r" * count + kept
+    return Replacement(start, stop, new)
 
 
 def _with_line_ends(raw: str, start: int, text: str) -> str:

@@ -172,15 +172,17 @@ def workspace_edit(
     *,
     uri: str | None = None,
     version: int | None = None,
+    hunks: list[types.TextEdit] | None = None,
 ) -> types.WorkspaceEdit:
     """One document's change in the form that the client understands best.
 
-    `uri` is the client's own spelling of an open document's URI, `version` the text it is computed on.
+    `uri` is the client's own spelling of an open document's URI, `version` the text it is computed on, and
+    `hunks` the edit's `line_edits` if they are known already.
     """
     uri = uri or to_uri(edit.path)
     match edit:
         case TextEdits():
-            return _texts(uri, version, line_edits(edit), capabilities)
+            return _texts(uri, version, hunks or line_edits(edit), capabilities)
         case CreateFile():
             start = types.Position(line=0, character=0)
             text = types.TextEdit(range=types.Range(start=start, end=start), new_text=edit.text)

@@ -5,11 +5,13 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
+from urllib.parse import unquote
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from magent_lsp.core.edits import EditOutcome, FileEdit, Outcome
+from magent_lsp.lsp.convert import to_path
 from magent_lsp.lsp.documents import Documents
 from magent_lsp.lsp.verify import Bounds, Expectation
 
@@ -59,8 +61,13 @@ class Delivery:
 
     async def settled(self, uri: str) -> bool:
         """Wait, bounded, for an earlier edit of the document that is not confirmed yet."""
-        unsettled = self._open.get(uri)
+        unsettled = self._open.get(_key(uri))
         return unsettled is None or await unsettled.wait(self._bounds.earlier)
+
+    def forget(self, uri: str) -> None:
+        """Wait no more for an edit of the document: its fate was learnt in another way."""
+        if (unsettled := self._open.get(_key(uri))) is not None:
+            unsettled.settle()
 
     async def send(self, parcel: Parcel) -> EditOutcome:
         """Send the edit and verify it; a refusal while nothing had changed is tried once more."""
@@ -159,12 +166,13 @@ class Delivery:
     ) -> None:
         """Go on watching an edit whose fate is unknown; later edits of the document wait for it."""
         unsettled = _Unsettled(parcel, expectation, reply, self._settle)
-        self._open[parcel.uri] = unsettled
+        self._open[_key(parcel.uri)] = unsettled
         unsettled.watch()
 
     def _settle(self, unsettled: "_Unsettled", outcome: Outcome | None) -> None:
-        if self._open.get(unsettled.parcel.uri) is unsettled:
-            del self._open[unsettled.parcel.uri]
+        key = _key(unsettled.parcel.uri)
+        if self._open.get(key) is unsettled:
+            del self._open[key]
         if outcome is not None and self.late is not None:
             self.late(_outcome(unsettled.parcel, outcome, "The editor confirmed this late."))
 
@@ -241,6 +249,11 @@ def _refusal(reply: "asyncio.Task[types.ApplyWorkspaceEditResult | None]") -> _R
     if isinstance(error, JsonRpcException) and not any(words in text for words in _NO_VERDICT):
         return _Refusal(text, True)
     return None
+
+
+def _key(uri: str) -> str:
+    """The same for every spelling of a URI."""
+    return str(to_path(uri) or unquote(uri))
 
 
 def _outcome(parcel: Parcel, outcome: Outcome, detail: str = "") -> EditOutcome:

@@ -31,6 +31,7 @@ class OpenDocument(TextDocument):
         super().__init__(uri, source=source, version=version, language_id=language_id)
         self.mirror = Mirror(source or "")
         self._is_open = source is not None
+        self._source = None  # the mirror has it; pygls would keep the first text for ever
         self._saved: str | None = None
         self._known: tuple[int, bool] | None = None
         self.changes = 0

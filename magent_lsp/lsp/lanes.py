@@ -26,7 +26,7 @@ from magent_lsp.core.edits import (
 from magent_lsp.core.errors import ToolError
 from magent_lsp.core.views import to_lf
 from magent_lsp.lsp.buffers import Buffers, on_disk
-from magent_lsp.lsp.convert import takes, to_uri, workspace_edit
+from magent_lsp.lsp.convert import line_edits, takes, to_uri, workspace_edit
 from magent_lsp.lsp.delivery import Caller, Delivery, Parcel
 from magent_lsp.lsp.documents import OpenDocument
 from magent_lsp.lsp.verify import Bounds
@@ -126,6 +126,7 @@ class Lanes:
             )
             return _failed(edit, "rejected", why)
         uri, before = document.uri, edit.before
+        hunks = await in_thread(line_edits, edit)
 
         def unchanged() -> bool:
             current = self._buffers.by_uri(uri)
@@ -138,7 +139,7 @@ class Lanes:
                 expected=edit.after,
                 label=label,
                 change=lambda: workspace_edit(
-                    edit, self._capabilities(), uri=uri, version=self._version(uri)
+                    edit, self._capabilities(), uri=uri, version=self._version(uri), hunks=hunks
                 ),
                 unchanged=unchanged,
             )
@@ -162,6 +163,7 @@ class Lanes:
         """Let the client edit a file that it has not open, and save it."""
         if (failure := await in_thread(_not_as_before, edit)) is not None:
             return failure
+        change = await in_thread(workspace_edit, edit, self._capabilities())
         uri, expected = to_uri(edit.path), _text_of(edit)
 
         async def landed() -> bool:
@@ -176,7 +178,7 @@ class Lanes:
                 uri=uri,
                 expected=expected,
                 label=label,
-                change=lambda: workspace_edit(edit, self._capabilities()),
+                change=lambda: change,
                 unchanged=lambda: self._buffers.by_uri(uri) is None,
                 landed=landed,
             )
@@ -184,6 +186,7 @@ class Lanes:
         if outcome.outcome in ("rejected", "stale"):
             return outcome
         if await landed():
+            self._delivery.forget(uri)
             return EditOutcome(path=edit.path, outcome="applied")
         return outcome
 

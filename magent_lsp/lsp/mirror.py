@@ -14,7 +14,7 @@ class Mirror:
     """The lines of a text; what a change does not touch is neither copied nor looked at."""
 
     def __init__(self, text: str) -> None:
-        self._lines: list[str] = []
+        self._split: list[str] | None = None
         self._text: str | None = None
         self._length = 0
         self.set(text)
@@ -27,6 +27,12 @@ class Mirror:
         return self._text
 
     @property
+    def _lines(self) -> list[str]:
+        if self._split is None:
+            self._split = _lines(self._text or "")
+        return self._split
+
+    @property
     def lines(self) -> Sequence[str]:
         """The lines with their ends; a text that ends in a line end has one more, empty line."""
         return self._lines
@@ -37,31 +43,33 @@ class Mirror:
     def set(self, text: str) -> None:
         """Replace the whole text."""
         text = _whole(text)
-        self._lines = _lines(text)
+        self._split = None  # made when it is first asked for: many documents are opened and never touched
         self._text = text
         self._length = len(text)
 
     def splice(self, start: types.Position, end: types.Position, text: str) -> None:
         """Replace a range, given in UTF-16 units and clamped to the text."""
+        lines = self._lines
         (first, left), (last, right) = sorted((self.locate(start), self.locate(end)))
-        chunk = _whole(self._lines[first][:left] + text + self._lines[last][right:])
-        if chunk.startswith("\n") and first and self._lines[first - 1].endswith("\r"):
+        chunk = _whole(lines[first][:left] + text + lines[last][right:])
+        if chunk.startswith("\n") and first and lines[first - 1].endswith("\r"):
             first -= 1  # a CR that a LF now follows is one line end with it
-            chunk = self._lines[first] + chunk
+            chunk = lines[first] + chunk
         new = _lines(chunk)
-        if len(new) > 1 and not new[-1] and last + 1 < len(self._lines):
+        if len(new) > 1 and not new[-1] and last + 1 < len(lines):
             new.pop()
-        self._length += len(chunk) - sum(map(len, self._lines[first : last + 1]))
-        self._lines[first : last + 1] = new
+        self._length += len(chunk) - sum(map(len, lines[first : last + 1]))
+        lines[first : last + 1] = new
         self._text = None
 
     def locate(self, position: types.Position) -> tuple[int, int]:
         """Line and column in code points; behind a line's text is its end, behind the text the text's end."""
         if position.line < 0:
             return 0, 0
-        if position.line >= len(self._lines):
-            return len(self._lines) - 1, len(self._lines[-1])
-        return position.line, column_of(self._lines[position.line], position.character)
+        lines = self._lines
+        if position.line >= len(lines):
+            return len(lines) - 1, len(lines[-1])
+        return position.line, column_of(lines[position.line], position.character)
 
 
 def column_of(line: str, units: int) -> int:
@@ -92,6 +100,9 @@ def units_of(text: str) -> int:
 
 
 def _lines(text: str) -> list[str]:
+    if text.count("\r") == text.count("\r\n"):  # no bare CR: the fast way
+        *ended, last = text.split("\n")
+        return [*(line + "\n" for line in ended), last]
     lines = split_lines(text)
     if not lines or lines[-1].endswith(("\n", "\r")):
         lines.append("")

@@ -154,6 +154,16 @@ def test_overlapping_places_are_two() -> None:
     assert "2 places" in refused("aaa\n", Edit("aa", "b"))
 
 
+def test_lines_added_around_a_kept_one_keep_their_order() -> None:
+    assert after("aa'\naa\n", Edit("aa'\naa\n", "aa\naaa\n\na")) == "aa\naaa\n\na"
+
+
+def test_line_ends_are_never_joined_by_accident() -> None:
+    """Between a bare CR and a LF an emptied line must stay a line."""
+    placed = place("\ra\n\nend", [Edit("a", "")])
+    assert re.sub("\r\n?", "\n", placed.after) == "\n\n\nend"
+
+
 def test_replace_all() -> None:
     assert after("a b a\na\n", Edit("a", "c", True)) == "c b c\nc\n"
     assert place("a b a", [Edit("a", "c", True)]).places == (2,)

@@ -12,6 +12,7 @@ from magent_lsp.core.document import Position, Span
 from magent_lsp.core.edits import CreateFile, DeleteFile, EditOutcome, RenameFile
 from magent_lsp.core.tool import Proposal
 from magent_lsp.tools.edit_file import TOOL as EDIT
+from tests.support.edit_context import call, context_at
 from tests.support.scripted_editor import (
     FAST,
     NO_ANSWER,
@@ -20,7 +21,6 @@ from tests.support.scripted_editor import (
     connected,
     edit_of,
 )
-from tests.support.edit_context import call, context_at
 
 TEXT = "one\ntwo\nthree\n"
 SAVES = Client(save=True)
