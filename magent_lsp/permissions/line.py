@@ -11,7 +11,7 @@ from magent_lsp.permissions.words import Word
 MAX_CHARS: Final = 10_000
 MAX_ATOMS: Final = 200
 MAX_LEVELS: Final = 100
-MAX_NODES: Final = 8_000
+MAX_NODES: Final = 4_000
 
 Folders = frozenset[str | None]
 """The folders in which a command may run; None: unknown."""

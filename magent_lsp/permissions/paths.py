@@ -129,7 +129,7 @@ def compile_segment(text: str) -> Segment:
     return tuple(tokens)
 
 
-_CLASS = re.compile(r"([!^]?)(\]?(?:\\.|[^\]\\])*)\]")
+_CLASS = re.compile(r"([!^]?)(\]?(?:\\.|[^\]\\]){0,128})\]")
 
 
 def _class(body: str, *, negated: bool) -> Wild:

@@ -53,13 +53,16 @@ def scope_problem(scope: Scope | None, edit: FileEdit, place: Place) -> str | No
 def _span_problem(scope: Scope, edit: TextEdits) -> str | None:
     """The lines before and behind must stay as they are, as lines."""
     begin, end = lines_of(scope, edit.before)
-    outside = f"The edit leaves the {scope.kind} this run was started on."
+    return f"The edit leaves the {scope.kind} this run was started on." if leaves(edit, begin, end) else None
+
+
+def leaves(edit: TextEdits, begin: int, end: int) -> bool:
+    """Whether an edit touches text outside these offsets of whole lines, or joins them to what follows."""
     if any(each.start < begin or each.end > end for each in edit.replacements):
-        return outside
+        return True
     behind = len(edit.before) - end
     inside = edit.after[begin : len(edit.after) - behind]
-    whole = not inside or inside.endswith(("\n", "\r")) or not behind
-    return None if whole else outside
+    return not (not inside or inside.endswith(("\n", "\r")) or not behind)
 
 
 def lines_of(scope: Scope, text: str) -> tuple[int, int]:

@@ -11,7 +11,8 @@ from magent_lsp.permissions.line import MAX_CHARS, Folders, Line
 from magent_lsp.permissions.scan import scan
 from magent_lsp.permissions.walk import Walk
 
-MAX_PIPES: Final = 1_500
+MAX_SIGNS: Final = 1_000
+"""Of one kind; the parser takes quadratic time on more."""
 MAX_HEREDOCS: Final = 20
 """More in one command are a mistake, and slow to parse."""
 
@@ -30,8 +31,12 @@ def analyse(text: str, folders: Folders) -> Line:
         line.problem(
             f"The command holds the character {strange[0]!r}, which shells and people read differently."
         )
-    elif _OPERATORS.search(text) or text.count("<<") > MAX_HEREDOCS or text.count("|") > MAX_PIPES:
-        line.problem("The command holds a run of operators that no shell accepts.")
+    elif (
+        _OPERATORS.search(text)
+        or text.count("<<") > MAX_HEREDOCS
+        or any(text.count(sign) > MAX_SIGNS for sign in "|[(<`{")
+    ):
+        line.problem("The command holds more operators than a command can need.")
     else:
         _parse(text, folders, line)
         if "\\\n" in text:

@@ -48,6 +48,8 @@ BLOCKS: Final = frozenset(
     {"program", "compound_statement", "subshell", "do_group", "if_statement", "elif_clause", "else_clause"}
     | {"case_item", "command_substitution", "process_substitution", "while_statement"}
 )
+MAX_FOLDERS: Final = 6
+"""With more folders in which the shell may be, it is not known in which it is."""
 KEYWORDS: Final = set_of("""
     if then elif else fi do done while until for select case esac in { } ! function [[ ]]
 """)
@@ -88,20 +90,20 @@ class Walk:
 
     def run(self, root: "Node") -> None:
         """Visit every node once."""
-        todo: list[tuple[Node, bool]] = [(root, True)]
+        todo: list[tuple[Node, bool, str]] = [(root, True, "")]
         count = 0
         while todo:
-            node, entering = todo.pop()
+            node, entering, around = todo.pop()
             if not entering:
-                self.leave(node)
+                self.leave(node, around)
                 continue
             count += 1
             if count > MAX_NODES or len(self.line.commands) > MAX_ATOMS:
                 self.line.problem(f"The command has more than {MAX_ATOMS} parts.")
                 return
             self.enter(node)
-            todo.append((node, False))
-            todo.extend((child, True) for child in reversed(node.children))
+            todo.append((node, False, around))
+            todo.extend((child, True, node.type) for child in reversed(node.children))
 
     def enter(self, node: "Node") -> None:
         """Take note of a node before its children."""
@@ -127,8 +129,8 @@ class Walk:
         if visit is not None:
             visit(node)
 
-    def leave(self, node: "Node") -> None:
-        """Take note of a node after its children."""
+    def leave(self, node: "Node", around: str) -> None:
+        """Take note of a node after its children; `around`: the kind of its parent, which is slow to ask."""
         kind = node.type
         if kind in LEVELS and node.is_named:
             self.levels -= 1
@@ -138,7 +140,7 @@ class Walk:
             self.folders |= self.saved.pop()
         if kind == "command":
             self.move(node)
-        if node.is_named and node.parent is not None and node.parent.type in BLOCKS:
+        if node.is_named and around in BLOCKS:
             self.folders |= self.before
             self.before = frozenset()
 
@@ -259,7 +261,10 @@ class Walk:
     def see_variable_assignment(self, node: "Node") -> None:
         """A variable that is set."""
         name = node.child_by_field_name("name")
-        self.assign(self.text(name) if name is not None else "?")
+        text = self.text(name) if name is not None else "?"
+        if not re.match(r"[A-Za-z_]\w*(?:\[|$)", text):
+            self.line.problem(f"`{text[:40]}=…` is no assignment to the shell.")
+        self.assign(text)
 
     def see_for_statement(self, node: "Node") -> None:
         """A loop sets its variable."""
@@ -336,3 +341,5 @@ class Walk:
         arguments = [decode(self.text(each)) for each in node.children_by_field_name("argument")]
         self.before |= self.folders
         self.folders = after_move(program, arguments, self.folders)
+        if len(self.before | self.folders) > MAX_FOLDERS:
+            self.before, self.folders = frozenset(), frozenset({None})

@@ -30,13 +30,15 @@ class Word:
         return self.exact and not self.wild
 
 
+MAX_PIECES: Final = 1_000
+
 _PLAIN: Final = re.compile(r"[^\\'\"$`*?\[{}\s;&|<>()~]+")
 _VARIABLE: Final = re.compile(r"\$(?:\w+|\{\w+\}|[@*#?$!-])")
 _SINGLE: Final = re.compile(r"'([^']*)'")
 _ANSI: Final = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _IN_DOUBLE: Final = re.compile(r"[^\\\"$`]+")
 _BRACE: Final = re.compile(r"\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}")
-_CLASS: Final = re.compile(r"\[[!^]?\]?[^\]\s'\"\\$`/]*\]")
+_CLASS: Final = re.compile(r"\[[!^]?\]?[^\]\s'\"\\$`/]{0,64}\]")
 _ESCAPE: Final = re.compile(
     r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL
 )
@@ -93,7 +95,9 @@ class _Decoder:
         )
 
     def put(self, text: str) -> None:
-        """Add literal text."""
+        """Add literal text; a word of thousands of pieces is not read to its end."""
+        if len(self.text) > MAX_PIECES:
+            self.odd, self.exact, self.at = True, False, len(self.source)
         self.text.append(text)
         self.glob.append(escape_name(text))
 
