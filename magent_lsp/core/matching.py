@@ -14,7 +14,7 @@ from magent_lsp.core.document import position_at
 from magent_lsp.core.edits import Replacement, apply_replacements
 from magent_lsp.core.errors import EditError
 from magent_lsp.core.indent import find_shift, shifted
-from magent_lsp.core.nearest import hint, nearest
+from magent_lsp.core.nearest import alike, hint, nearest
 from magent_lsp.core.splice import Found, replacements_of
 from magent_lsp.core.views import BLANKS, View, fold, line_end_view, strip_trailing, to_lf, trailing_view
 
@@ -253,14 +253,18 @@ class _Search:
     def _missing(self, edit: Edit, name: str) -> str:
         telling = len(edit.new.strip()) >= 4
         there = self._first(Edit(edit.new, edit.old, True)) if telling else []
+        maybe = ""
         if len(there) == 1 or (there and "\n" in edit.new.strip()):
-            return (
-                f"already applied: old_string is not in {name}, and new_string already stands at line "
-                f"{self._line(there[0])}. If another place is meant, read the file again"
-            )
+            line = self._line(there[0])
+            if alike(edit.old, edit.new):
+                return (
+                    f"already applied: old_string is not in {name}, and new_string already stands at line "
+                    f"{line}. If another place is meant, read the file again"
+                )
+            maybe = f"It may be already applied: new_string stands at line {line}. "
         if len(self.raw) > LENIENT_LIMIT:
             return f"old_string is not in {name}, which is too large to look for anything but the exact text"
-        return f"old_string is not in {name}. {hint(edit.old)}{nearest(self.exact.text, edit.old)}"
+        return f"old_string is not in {name}. {maybe}{hint(edit.old)}{nearest(self.exact.text, edit.old)}"
 
     def _first(self, edit: Edit) -> list[Found]:
         return next((found for strategy in self._strategies() if (found := list(strategy(edit)))), [])

@@ -5,6 +5,8 @@ import re
 _MOST_LINES = 50_000
 _LINE_WIDTH = 200
 _SHOWN = 12
+_COMPARED = 5000
+"""Characters of two texts that are compared."""
 _ENOUGH = 55.0
 """Similarity, of 100, under which a line is not worth showing."""
 
@@ -19,6 +21,13 @@ def hint(old: str) -> str:
     if "\n" not in old and old.count("\\n") > 1:
         return "It holds \\n as two characters; use real line breaks. "
     return ""
+
+
+def alike(old: str, new: str) -> bool:
+    """Whether the new text is a variant of the old one, so that finding it means that the edit was made."""
+    from rapidfuzz import fuzz
+
+    return float(fuzz.ratio(old[:_COMPARED], new[:_COMPARED])) >= _ENOUGH
 
 
 def nearest(text: str, old: str) -> str:

@@ -207,6 +207,13 @@ def test_the_same_edit_twice_is_already_applied(text: str, edit: Edit) -> None:
     assert "already applied" in refused(once, edit)
 
 
+def test_an_unrelated_text_that_is_there_does_not_end_the_matter() -> None:
+    """Else the model would take an edit for done that never was."""
+    words = refused("def f():\n    return None\nlog(event)\n", Edit("log(events[0])", "return None"))
+    assert "may be already applied" in words
+    assert "Nearest line 3 is" in words
+
+
 def test_identical_texts_are_refused() -> None:
     assert "identical" in refused("a\r\nb", Edit("a\nb", "a\r\nb"))
 
