@@ -104,10 +104,12 @@ def _path_matches(rule: Rule, item: PathItem) -> bool:
         if pattern.anchor != "home"
         else (*_folded(item.home, pattern.folded), *pattern.segments)
     )
-    return any(
-        segments_match(segments, _folded(names, pattern.folded), inside_only=inside_only)
-        for names in candidates
-    )
+    for names in (_folded(each, pattern.folded) for each in candidates):
+        if pattern.needed is not None and pattern.needed not in names:
+            continue
+        if segments_match(segments, names, inside_only=inside_only):
+            return True
+    return False
 
 
 @lru_cache(maxsize=1024)

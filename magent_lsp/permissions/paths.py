@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
-from magent_lsp.permissions.globs import universal
-
 MAX_PATTERN: Final = 1_000
 """Longer patterns are mistakes, or an attempt to make matching slow."""
 
@@ -50,8 +48,9 @@ class PathPattern:
     anchor: Anchor
     segments: tuple[Segment | None, ...]
     folder_only: bool
-    everything: bool
     folded: bool
+    needed: str | None
+    """A name that every matching path holds: most paths are told apart by it alone."""
 
 
 def fold_name(text: str) -> str:
@@ -99,8 +98,8 @@ def compile_pattern(pattern: str, folded: bool) -> PathPattern:
         anchor=anchor,
         segments=tuple(segments),
         folder_only=folder_only,
-        everything=universal(pattern),
         folded=folded,
+        needed=next((each for each in segments if isinstance(each, str)), None),
     )
 
 
