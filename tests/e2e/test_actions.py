@@ -38,6 +38,7 @@ async def test_what_is_offered(tmp_path: Path) -> None:
             "Magent: Explain",
             "Magent: /nice: Makes it nice",
             "Magent: Open chat",
+            "Magent: Trust this project's config",
         ]
         at_comment = await client.actions(buffer.uri, buffer.range("TODO"))
         assert "Magent: Do what this comment says" in titles(at_comment)

@@ -317,3 +317,49 @@ async def _pending(client: LspClient) -> dict[str, Any]:
     [request] = await client.command("magent.pending")
     assert isinstance(request, dict)
     return request
+
+
+async def test_a_scoped_run_names_its_whole_lines_in_the_clients_units(tmp_path: Path) -> None:
+    text = "x = '🦄🦄'\ny = 2\n"
+    async with editor(
+        tmp_path, script=[{"text": "Nothing to do."}], client={"events": True}, files={"a.py": text}
+    ) as client:
+        buffer = client.open("a.py", text)
+        run = await client.command(
+            "magent.prompt", prompt="tidy", uri=buffer.uri, range=buffer.range("🦄🦄"), scope="region"
+        )
+        await client.finished(run["runId"])
+        started = client.of_run(run["runId"])[0]
+        assert started["type"] == "run_started"
+        assert started["uri"] == buffer.uri
+        assert started["range"]["start"] == {"line": 0, "character": 0}
+        assert started["range"]["end"] in ({"line": 1, "character": 0}, {"line": 0, "character": 10})
+
+
+async def test_an_edit_that_the_editor_declines_is_told_to_the_model(tmp_path: Path) -> None:
+    script = [SHOUT[0], {"when": {"tool": "(?i)declined|reject|refused"}, "text": "Then not."}]
+    async with editor(tmp_path, script=script, files={"a.py": TEXT}) as client:
+        client.always, client.apply = "Allow once", "reject"
+        buffer = client.open("a.py")
+        run = await client.command("magent.prompt", prompt="shout", uri=buffer.uri)
+        finished = await client.finished(run["runId"])
+        assert finished["text"] == "Then not."
+        assert finished["edits"] == [{"uri": buffer.uri, "outcome": "rejected"}]
+        assert buffer.text == TEXT
+
+
+async def test_undo_answers_in_time_even_if_the_editor_does_not(tmp_path: Path) -> None:
+    async with editor(tmp_path, script=SHOUT, files={"a.py": TEXT}) as client:
+        client.always = "Allow once"
+        buffer = client.open("a.py")
+        run = await client.command("magent.prompt", prompt="shout", uri=buffer.uri)
+        await client.finished(run["runId"])
+        client.apply = "silent"
+        undone = await client.request(
+            "workspace/executeCommand",
+            {"command": "magent.undo", "arguments": [{"runId": run["runId"]}]},
+            seconds=6.5,
+        )
+        assert undone == {"restored": [], "conflicts": [buffer.uri]}
+        # The server is not held up by what it still waits for.
+        assert (await client.command("magent.status"))["runs"] == []
