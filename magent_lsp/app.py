@@ -302,6 +302,7 @@ class Magent:
             raise CallerError(f"sessionId: session {session_id!r} is at work; cancel its run first.")
         session = self._open.pop(session_id, None)
         if session is not None:
+            self._driver.end_session(session)
             self.sessions.close(session)
 
     # -- permissions and trust ----------------------------------------------------------------------
@@ -373,7 +374,7 @@ class Magent:
 
     async def close(self) -> None:
         """Cancel all runs and let go of the sessions."""
-        await self._driver.runs.close()
+        await self._driver.close()
         await self._undo.settle()
         if self._syncing:
             await asyncio.wait(self._syncing)
@@ -445,7 +446,7 @@ class Magent:
 
     def _settled(self, run: Run) -> None:
         # An fsync takes as long as the disk likes: the loop does not wait for it.
-        finish = self.sessions.sync if run.parent is None else self.sessions.close
+        finish = self.sessions.sync if run.parent is None or run.durable else self.sessions.close
         task = asyncio.create_task(asyncio.to_thread(finish, run.session), name=f"sync {run.session.id}")
         self._syncing.add(task)
         task.add_done_callback(self._syncing.discard)

@@ -1,6 +1,6 @@
 """A conversation and what belongs to it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +16,14 @@ class Todo:
 
     content: str
     status: TodoStatus
+
+
+def step_of(todos: Sequence[Todo]) -> str:
+    """Where a plan stands, such as `2/5 Write tests`; empty if nothing of it is in progress."""
+    for number, todo in enumerate(todos, 1):
+        if todo.status == "in_progress":
+            return f"{number}/{len(todos)} {todo.content}"
+    return ""
 
 
 RecordKind = Literal["meta", "message", "tool", "edit", "usage", "todo", "grant", "compaction", "title"]

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel
 
@@ -11,6 +11,7 @@ from magent_lsp.core.config import Settings
 from magent_lsp.core.edits import FileEdit
 from magent_lsp.core.messages import Image
 from magent_lsp.core.ports import Editor
+from magent_lsp.core.request import Answer, Question
 from magent_lsp.core.session import Session, Todo
 
 ToolKind = Literal["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "other"]
@@ -66,6 +67,30 @@ class Proposal:
     """Further things to judge that were only known after reading; with those of the call."""
 
 
+class Agents(Protocol):
+    """The subagents that keep their session and can be spoken to by name; methods raise ToolError."""
+
+    def kind(self, name: str) -> str:
+        """Which agent it is, such as `explore` for `explore-1`."""
+        ...
+
+    def overview(self) -> str:
+        """All of them, a line each."""
+        ...
+
+    async def message(self, name: str, text: str) -> ToolResult:
+        """Say something to one: taken in at once, or the beginning of its next run."""
+        ...
+
+    async def wait(self, name: str, seconds: float | None, report: Callable[[str], None]) -> ToolResult:
+        """The latest result of one, when it has done all it was told to."""
+        ...
+
+    async def close(self, name: str) -> ToolResult:
+        """End one; its session stays on disk."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class ToolContext:
     """All that a tool may use; made by the executor for each call."""
@@ -81,6 +106,10 @@ class ToolContext:
     """Shows partial output while the call runs."""
     delegate: Callable[[str, str, bool], Awaitable[ToolResult]] | None = None
     """(agent, prompt, background): runs a subagent."""
+    agents: Agents | None = None
+    """Subagents that were started in the background."""
+    ask: Callable[[Question], Awaitable[Answer | None]] | None = None
+    """Asks the person and waits for them; None: nobody can be asked."""
     load_skill: Callable[[str, str], ToolResult] | None = None
     """(name, arguments): a skill's body, wrapped for the model; ToolError if unknown."""
     environment: Callable[[], dict[str, str]] = dict

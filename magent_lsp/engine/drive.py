@@ -4,37 +4,46 @@ import asyncio
 import os
 import sys
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
+from typing import Final
 
 from magent_lsp.core.agent import Agent
-from magent_lsp.core.errors import CallerError
-from magent_lsp.core.events import Notice, RunStarted, TextDeltaEvent
+from magent_lsp.core.document import Document
+from magent_lsp.core.errors import CallerError, ToolError
+from magent_lsp.core.events import Envelope, Notice, RunStarted, TextDeltaEvent
 from magent_lsp.core.messages import AssistantMessage, UserMessage
 from magent_lsp.core.ports import EventSink, ModelSettings
 from magent_lsp.core.request import RunRequest, StopReason
 from magent_lsp.core.session import Session
-from magent_lsp.core.tool import Tool, ToolContext, ToolResult
+from magent_lsp.core.tool import Tool, ToolContext
+from magent_lsp.engine.asking import ask_person
+from magent_lsp.engine.crew import Crew, Steps
 from magent_lsp.engine.emitter import Emitter
 from magent_lsp.engine.executor import Executor
 from magent_lsp.engine.guards import Budget
 from magent_lsp.engine.loop import Loop
+from magent_lsp.engine.offer import offered_tools
 from magent_lsp.engine.permit import Rejected, judge_for
+from magent_lsp.engine.plans import mentioned, suggested
 from magent_lsp.engine.prompt import system_prompt, user_turn
 from magent_lsp.engine.run import Host, Run
 from magent_lsp.engine.runs import Runs
-from magent_lsp.engine.slash import Builtin, Expanded, expand_prompt
+from magent_lsp.engine.scopes import Target
+from magent_lsp.engine.session_hooks import SessionHooks
+from magent_lsp.engine.skills import load_skill
+from magent_lsp.engine.slash import Builtin, Expanded, expand_prompt, is_builtin
 from magent_lsp.engine.snapshot import Snapshot
 from magent_lsp.engine.subagents import Subagents
 from magent_lsp.engine.window import Window
-from magent_lsp.permissions.judge import offered
 from magent_lsp.permissions.place import Place
-from magent_lsp.permissions.rules import Policy
 from magent_lsp.store.dirs import Dirs
 from magent_lsp.store.instructions import load_instructions
 from magent_lsp.store.sessions import SessionStore
-from magent_lsp.store.skills import Skill, render_skill
+
+PLAN_AGENT: Final = "plan"
 
 
 class Driver:
@@ -59,10 +68,17 @@ class Driver:
         self._load = load
         self._folders = folders
         self._builtins: Mapping[str, Builtin] = {**builtins, "compact": self._compact}
+        self._session_hooks = SessionHooks(host, sessions)
+        self.crew = Crew(sessions.close)
         self.runs = Runs(self.drive, settled)
 
     def make(
-        self, request: RunRequest, session: Session, snapshot: Snapshot, parent: Run | None = None
+        self,
+        request: RunRequest,
+        session: Session,
+        snapshot: Snapshot,
+        parent: Run | None = None,
+        steps: Steps | None = None,
     ) -> Run:
         """A run that has not begun; CallerError if its agent does not exist."""
         run_id = f"run-{uuid.uuid4().hex[:12]}"
@@ -73,10 +89,14 @@ class Driver:
             agent=choose_agent(request, session, snapshot, child=parent is not None),
             snapshot=snapshot,
             host=self._host,
-            emit=Emitter(run_id, session.id, self._sink, self._host.redact),
+            emit=Emitter(
+                run_id, session.id, _Both(self._sink, steps) if steps else self._sink, self._host.redact
+            ),
             place=self.place(session),
             parent=parent,
         )
+        if parent is None:
+            self._aim(run, {document.path: document for document in self._host.editor.documents()})
         return run
 
     async def drive(self, run: Run) -> StopReason:
@@ -85,34 +105,92 @@ class Driver:
             run.snapshot = await asyncio.to_thread(self._load, run.session.folder)
             run.agent = choose_agent(run.request, run.session, run.snapshot, child=False)
         run.budget = _budget(run)
+        run.hooks = self._session_hooks.of(run)
+        await self._aim_again(run)
         self._announce(run)
-        subagents = Subagents(run, self._spawn, self.runs.run_child)
-        executor = Executor(run, self._context(run, subagents))
+        subagents = Subagents(run, self._spawn, self.runs, self.crew)
+        executor = Executor(run, self._context(run, subagents), subagents.delegate)
         try:
-            expanded = await self._expand(run, executor)
-            if expanded.answer is not None:
-                return self._answered(run, expanded.answer)
-            if expanded.subagent is not None:
-                result = await subagents.delegate(expanded.subagent, expanded.prompt, False)
-                return self._answered(run, result.text)
-            run.tools = tuple(self.offered(run.agent, run.snapshot, run))
-            settings, system = await self._settings(run), await self._system(run)
-            window = await self._window(run, system, settings)
-            loop = Loop(
-                run,
-                executor,
-                system=system,
-                settings=settings,
-                window=window,
-                settle=subagents.settle,
-            )
-            turn = await user_turn(run, run.request, expanded.prompt)
-            run.session.append(_user_message(run, turn))
-            return await loop.drive()
+            return await self._work(run, executor, subagents)
         except Rejected:
             return "rejected"
         finally:
-            await subagents.close()
+            await subagents.end()
+            await run.hooks.close()
+
+    async def _work(self, run: Run, executor: Executor, subagents: Subagents) -> StopReason:
+        told = ""
+        if run.parent is not None or not is_builtin(run.request.prompt, self._builtins):
+            told = await self._session_hooks.begin(run)
+        expanded = await self._expand(run, executor)
+        if expanded.answer is not None:
+            if expanded.command == "clear":
+                await self._session_hooks.cleared(run)
+            return self._answered(run, expanded.answer)
+        if expanded.subagent is not None:
+            result = await subagents.delegate(expanded.subagent, expanded.prompt, False)
+            return self._answered(run, result.text)
+        run.tools = tuple(self.offered(run.agent, run.snapshot, run))
+        settings, system = await self._settings(run), await self._system(run)
+        loop = Loop(
+            run,
+            executor,
+            system=system,
+            settings=settings,
+            window=await self._window(run, system, settings),
+            settle=subagents.settle,
+        )
+        facts = [run.request.extra, expanded.attached, await self._plan_fact(run, expanded), told]
+        request = replace(run.request, extra="\n".join(fact for fact in facts if fact))
+        turn = await user_turn(run, request, expanded.prompt)
+        run.session.append(_user_message(run, turn))
+        return await loop.drive()
+
+    async def close(self) -> None:
+        """Cancel all runs, let the subagents go, and run what is to be run at the end of sessions."""
+        await self.runs.close()
+        await self._session_hooks.close()
+        await self.crew.close()
+
+    def end_session(self, session: Session) -> None:
+        """A session is closed by a person."""
+        self._session_hooks.end(session)
+
+    def _aim(self, run: Run, documents: Mapping[Path, Document]) -> None:
+        """Mark the lines of a scoped run in the text as it is now, if that can be had at once."""
+        scope = run.request.scope
+        if (
+            scope is not None
+            and scope.span is not None
+            and scope.path is not None
+            and scope.path in documents
+        ):
+            run.target = Target(scope, documents[scope.path].text)
+
+    async def _aim_again(self, run: Run) -> None:
+        """The same when the run begins: it may have waited, or the file is not open."""
+        scope = run.request.scope
+        if run.parent is not None or scope is None or scope.span is None or scope.path is None:
+            return
+        try:
+            document = await self._host.editor.read(scope.path)
+        except ToolError:
+            return
+        if run.target is None:
+            self._aim(run, {scope.path: document})
+        else:
+            run.target.follow(document.text)
+
+    async def _plan_fact(self, run: Run, expanded: Expanded) -> str:
+        """Where the plan agent writes: the file of this conversation, or a new one for a new topic."""
+        if run.agent.name != PLAN_AGENT or run.parent is not None:
+            return ""
+        topic = expanded.arguments if expanded.command == "plan" else ""
+        path = None if topic else mentioned(run.session.messages)
+        if path is None:
+            topic = topic or expanded.prompt
+            path = await asyncio.to_thread(suggested, run.session.folder, topic, date.today())
+        return f"Plan file: {path}"
 
     def _answered(self, run: Run, text: str) -> StopReason:
         """End with an answer that this session's model did not write."""
@@ -123,7 +201,7 @@ class Driver:
         return "end_turn"
 
     def _announce(self, run: Run) -> None:
-        scope = run.request.scope
+        scope = run.scope
         if not run.session.title and run.parent is None:
             run.session.rename(title_from(run.request.prompt))
         run.emit(
@@ -199,22 +277,7 @@ class Driver:
 
     def offered(self, agent: Agent, snapshot: Snapshot, run: Run | None = None) -> list[Tool]:
         """The tools shown to the model: those that some input of theirs may be used with."""
-        policy = run.policy if run else snapshot.policy(agent)
-        hidden = set() if self._skills(snapshot, policy) else {"skill"}
-        if not any(not each.hidden and each.mode != "primary" for each in snapshot.agents.values()):
-            hidden.add("delegate")
-        if run is None or run.root.request.scope is None:
-            hidden.add("done")
-        return [
-            describe(tool, snapshot, self._skills(snapshot, policy))
-            for tool in snapshot.tools
-            if tool.name not in hidden and offered(tool.name, policy)
-        ]
-
-    def _skills(self, snapshot: Snapshot, policy: Policy) -> list[Skill]:
-        """The skills that are of use here: those whose tool, if they need one, is offered too."""
-        names = {tool.name for tool in snapshot.tools if offered(tool.name, policy)}
-        return [skill for skill in snapshot.skills.values() if skill.needs is None or skill.needs in names]
+        return offered_tools(snapshot, run.policy if run else snapshot.policy(agent), run)
 
     def _context(self, run: Run, subagents: Subagents) -> ToolContext:
         return ToolContext(
@@ -223,17 +286,24 @@ class Driver:
             settings=run.settings,
             editor=self._host.editor,
             judge=lambda subject: judge_for(run, (subject,)).verdict,
-            delegate=subagents.delegate,
-            load_skill=lambda name, arguments: _load_skill(run, name, arguments),
+            delegate=lambda agent, prompt, background: subagents.delegate(agent, prompt, background),
+            agents=subagents,
+            ask=(lambda question: ask_person(run, question)) if self._can_ask(run) else None,
+            load_skill=lambda name, arguments: load_skill(run, name, arguments),
             environment=self._host.environment,
             scratch=self._host.scratch,
         )
 
-    def _spawn(self, parent: Run, request: RunRequest) -> Run:
-        session = self._sessions.create(
-            parent.session.folder, request.agent or "general", parent.session.model, parent.session.id
-        )
-        return self.make(request, session, parent.snapshot, parent)
+    def _can_ask(self, run: Run) -> bool:
+        """Whether the run may ask a person: only the one that a person started does."""
+        return self._host.interactive and run.parent is None
+
+    def _spawn(self, parent: Run, request: RunRequest, steps: Steps, session: Session | None = None) -> Run:
+        if session is None:
+            session = self._sessions.create(
+                parent.session.folder, request.agent or "general", parent.session.model, parent.session.id
+            )
+        return self.make(request, session, parent.snapshot, parent, steps)
 
     def place(self, session: Session | None = None) -> Place:
         """The folders in which paths are judged, those of the session first."""
@@ -261,21 +331,6 @@ def choose_agent(request: RunRequest, session: Session, snapshot: Snapshot, *, c
     return agent
 
 
-def describe(tool: Tool, snapshot: Snapshot, skills: Sequence[Skill]) -> Tool:
-    """The tool as it is offered: `skill` and `delegate` list what there is to choose from."""
-    if tool.name == "skill":
-        entries = [f"- {skill.name}: {skill.description}" for skill in skills]
-    elif tool.name == "delegate":
-        entries = [
-            f"- {agent.name}: {agent.description}"
-            for agent in snapshot.agents.values()
-            if not agent.hidden and agent.mode != "primary"
-        ]
-    else:
-        return tool
-    return replace(tool, description="\n".join([tool.description, *entries]))
-
-
 def _budget(run: Run) -> Budget:
     settings = run.settings
     turns = min(run.agent.max_turns or settings.max_turns, settings.max_turns)
@@ -298,10 +353,13 @@ def _user_message(run: Run, text: str) -> UserMessage:
     return UserMessage(id=_message_id(), text=run.host.redact(text), images=run.request.images)
 
 
-def _load_skill(run: Run, name: str, arguments: str) -> ToolResult:
-    skill = run.snapshot.skills.get(name)
-    if skill is None:
-        known = ", ".join(sorted(run.snapshot.skills)) or "none"
-        return ToolResult(text=f"There is no skill {name!r}. Available: {known}.", failed=True)
-    body = render_skill(skill, arguments)
-    return ToolResult(text=body, skill=(name, body))
+class _Both:
+    """Two sinks as one."""
+
+    def __init__(self, *sinks: EventSink) -> None:
+        self._sinks = sinks
+
+    def emit(self, event: Envelope) -> None:
+        """Hand the event to both."""
+        for sink in self._sinks:
+            sink.emit(event)

@@ -9,50 +9,40 @@ import difflib
 import json
 import logging
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from magent_lsp.core.errors import MagentError, ToolError
-from magent_lsp.core.events import EditApplied, EditRecord, TodoUpdated, ToolCallEvent, ToolState
+from magent_lsp.core.events import TodoUpdated, ToolCallEvent, ToolState
 from magent_lsp.core.messages import ToolCall, ToolMessage, ToolStatus
-from magent_lsp.core.tool import Proposal, Subject, Tool, ToolContext, ToolResult
+from magent_lsp.core.session import step_of
+from magent_lsp.core.tool import Proposal, Subject, ToolContext, ToolResult
+from magent_lsp.engine.call import Prepared, faults, parse_arguments, paths_of, shown_arguments
+from magent_lsp.engine.hook_reply import Reply
+from magent_lsp.engine.landing import Landing
 from magent_lsp.engine.output import bounded
 from magent_lsp.engine.permit import Declined, Refused, Rejected, judge_for, permit
 from magent_lsp.engine.run import Run
-from magent_lsp.engine.scopes import outside_scope
 from magent_lsp.engine.unsaved import save_before
 
 logger = logging.getLogger(__name__)
 
-OUTCOME_WORDS = {
-    "applied": "The edit was applied and verified.",
-    "rejected": "The editor or the user did not take the edit. Nothing was changed.",
-    "stale": "The text changed since it was read. Nothing was changed; read the file again.",
-    "diverged": "After the edit the buffer holds another text than expected. Read the file before you go on.",
-    "unknown": "The editor did not confirm the edit; it may or may not be there. Read the file first.",
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Prepared:
-    """A call that names an offered tool and fits its schema."""
-
-    call: ToolCall
-    tool: Tool
-    input: BaseModel
-    title: str
-    subjects: tuple[Subject, ...]
+Delegate = Callable[[str, str, bool, Callable[[str], None]], Awaitable[ToolResult]]
+"""(agent, prompt, background, where its steps are shown)"""
 
 
 class Executor:
     """Executes the calls of one run."""
 
-    def __init__(self, run: Run, context: ToolContext) -> None:
+    def __init__(self, run: Run, context: ToolContext, delegate: Delegate | None = None) -> None:
         self._run = run
         self._context = context
+        self._delegate = delegate
+        self._landing = Landing(run, context)
 
     async def execute(self, call: ToolCall) -> ToolMessage:
         """The call's one result, already in the session; raises Rejected to end the turn."""
@@ -63,6 +53,7 @@ class Executor:
             return self._finish(call, None, ToolResult(text=str(error), failed=True), "failed")
         self._started(call, prepared)
         try:
+            prepared = await self._hooked(prepared)
             result = await self._carry_out(prepared)
         except Rejected as error:
             self._finish(call, prepared, ToolResult(text=str(error), failed=True), "rejected")
@@ -74,12 +65,20 @@ class Executor:
                 call, prepared, ToolResult(text="Cancelled before it was done.", failed=True), "cancelled"
             )
             raise
+        except Refused as error:
+            return self._finish(call, prepared, ToolResult(text=str(error), failed=True), "failed")
         except MagentError as error:
             result = ToolResult(text=str(error), failed=True)
         except Exception as error:
             logger.exception("tool %r failed", call.name)
             result = ToolResult(text=f"The tool failed unexpectedly: {error!r}", failed=True)
-        return self._finish(call, prepared, result, "failed" if result.failed else "completed")
+        status: ToolStatus = "failed" if result.failed else "completed"
+        try:
+            result = await self._afterwards(prepared, result)
+        except asyncio.CancelledError:
+            self._finish(call, prepared, result, status)  # it was done, whatever the hooks would have said
+            raise
+        return self._finish(call, prepared, result, status)
 
     async def use(self, tool: str, arguments: str) -> ToolResult:
         """Use a tool for a person's command: judged and asked as any call, but no part of the history.
@@ -87,7 +86,7 @@ class Executor:
         Raises Refused, Rejected, Declined and ToolError.
         """
         call = ToolCall(id=f"command-{uuid.uuid4().hex[:10]}", name=tool, arguments=arguments)
-        return await self._carry_out(self._prepare(call))
+        return await self._carry_out(await self._hooked(self._prepare(call)))
 
     def refuse(self, call: ToolCall, why: str, status: ToolStatus = "failed") -> ToolMessage:
         """Give a call a result without running it."""
@@ -116,25 +115,55 @@ class Executor:
             call=call, tool=tool, input=value, title=tool.title(value) or tool.name, subjects=subjects
         )
 
+    async def _hooked(self, prepared: Prepared) -> Prepared:
+        """The call as the hooks before it leave it; raises Refused if they do not."""
+        before = await self._run.hooks.before_tool(prepared.use)
+        self._run.halted = self._run.halted or before.halted
+        if before.verdict == "deny":
+            raise Refused(f"Not allowed: {before.reason} Nothing was done.")
+        told = before.context
+        if before.arguments is not None:
+            arguments = json.dumps(before.arguments)
+            try:
+                prepared = self._prepare(replace(prepared.call, arguments=arguments))
+            except ToolError as error:
+                raise Refused(f"A hook changed this call into one that does not fit: {error}") from error
+            told = "\n".join(part for part in (f"A hook changed the arguments to {arguments}", told) if part)
+        return replace(prepared, raised=before.reason if before.verdict == "ask" else "", told=told)
+
+    async def _afterwards(self, prepared: Prepared, result: ToolResult) -> ToolResult:
+        """The result with what hooks say to it."""
+        run, use = self._run, prepared.use
+        if result.failed:
+            reply = await run.hooks.fire("PostToolUseFailure", tool=use, error=run.host.redact(result.text))
+        elif run.hooks.listens("PostToolUse"):
+            response = {"success": True, "text": run.host.redact(result.text)}
+            reply = await run.hooks.fire("PostToolUse", tool=use, tool_response=response)
+        else:
+            reply = Reply()
+        run.halted = run.halted or reply.halted
+        notes = [prepared.told, reply.reason if reply.blocked else "", reply.context]
+        if not any(notes):
+            return result
+        note = "\n".join(part for part in notes if part)
+        return replace(result, text=f"{result.text}\n<hook>\n{note}\n</hook>")
+
     async def _carry_out(self, prepared: Prepared) -> ToolResult:
         decision = judge_for(self._run, prepared.subjects)
         if decision.verdict == "deny":
             raise Refused(f"Not allowed: {decision.reason} Nothing was done.")
         permitted = False
-        if decision.verdict == "ask" and not prepared.tool.previews:
+        if (decision.verdict == "ask" or prepared.raised) and not prepared.tool.previews:
             await self._permit(prepared, None)
-            permitted = True
-        context = replace(
-            self._context,
-            report=lambda text: self._updated(prepared, "in_progress", self._run.host.redact(text)),
-        )
-        outcome = await prepared.tool.run(prepared.input, context)
+            prepared, permitted = replace(prepared, raised=""), True
+        outcome = await prepared.tool.run(prepared.input, self._context_of(prepared))
         if isinstance(outcome, ToolResult):
             return outcome
         if not permitted or outcome.subjects or outcome.edit is not None:
             await self._permit(prepared, outcome)
         if outcome.edit is not None:
-            return await self._apply(prepared, outcome)
+            self._updated(prepared, "in_progress")
+            return await self._landing.land(prepared, outcome)
         if outcome.act is None:
             raise ToolError(f"Tool {prepared.tool.name!r} proposed nothing.")
         self._updated(prepared, "in_progress")
@@ -142,9 +171,18 @@ class Executor:
             await save_before(self._run)
         return await outcome.act()
 
+    def _context_of(self, prepared: Prepared) -> ToolContext:
+        def report(text: str) -> None:
+            self._updated(prepared, "in_progress", self._run.host.redact(text))
+
+        context = replace(self._context, report=report)
+        if self._delegate is not None:
+            context = replace(context, delegate=partial(_reporting, self._delegate, report))
+        return context
+
     async def _permit(self, prepared: Prepared, proposal: Proposal | None) -> None:
         if proposal is not None and proposal.edit is not None:
-            why = outside_scope(proposal.edit, self._run.root.request.scope)
+            why = self._landing.outside(proposal.edit)
             if why:
                 raise Refused(f"{why} Nothing was changed.")
         await permit(
@@ -154,58 +192,15 @@ class Executor:
             title=proposal.title if proposal else prepared.title,
             subjects=(*prepared.subjects, *(proposal.subjects if proposal else ())),
             proposal=proposal,
+            arguments=prepared.use.arguments,
+            raised=prepared.raised,
         )
-
-    async def _apply(self, prepared: Prepared, proposal: Proposal) -> ToolResult:
-        assert proposal.edit is not None
-        run = self._run
-        self._updated(prepared, "in_progress")
-        await run.host.keep_edit(proposal.edit)
-        outcome = await run.host.editor.apply(proposal.edit, prepared.title)
-        if outcome.outcome == "stale":
-            fresh = await self._again(prepared, proposal)
-            if fresh is not None and fresh.edit is not None:
-                proposal = fresh
-                await run.host.keep_edit(fresh.edit)
-                outcome = await run.host.editor.apply(fresh.edit, prepared.title)
-        edit = proposal.edit
-        assert edit is not None
-        uri = outcome.path.as_uri()
-        run.edits.append(EditRecord(uri=uri, outcome=outcome.outcome))
-        if run.root is not run:
-            run.root.edits.append(EditRecord(uri=uri, outcome=outcome.outcome))
-        if outcome.outcome in ("applied", "diverged", "unknown"):
-            run.host.record_edit(run.root.session, run.root.id, edit)
-        run.emit(
-            EditApplied(
-                uri=uri, outcome=outcome.outcome, diff=proposal.diff or "", tool_call_id=prepared.call.id
-            )
-        )
-        words = [OUTCOME_WORDS[outcome.outcome], outcome.detail, proposal.note]
-        if outcome.outcome == "applied":
-            if not outcome.saved:
-                words.append("The new text is in an unsaved buffer; the file on disk is older.")
-            document = await run.host.editor.read(outcome.path)
-            return ToolResult(text=_join(words), seen=((outcome.path, document.digest),))
-        return ToolResult(text=_join(words), failed=True)
-
-    async def _again(self, prepared: Prepared, proposal: Proposal) -> Proposal | None:
-        """The same change on the fresh text, if it still replaces the same by the same and is allowed."""
-        try:
-            fresh = await prepared.tool.run(prepared.input, self._context)
-        except ToolError:
-            return None
-        if not isinstance(fresh, Proposal) or fresh.same is None or fresh.same != proposal.same:
-            return None
-        if outside_scope(fresh.edit, self._run.root.request.scope) if fresh.edit else True:
-            return None
-        decision = judge_for(self._run, (*prepared.subjects, *fresh.subjects))
-        same_place = getattr(fresh.edit, "real_path", None) == getattr(proposal.edit, "real_path", None)
-        return fresh if decision.verdict != "deny" and same_place else None
 
     def _started(self, call: ToolCall, prepared: Prepared | None) -> None:
         run = self._run
-        run.state, run.doing = "working", prepared.title if prepared else call.name
+        step = step_of(run.session.todos)
+        title = prepared.title if prepared else call.name
+        run.state, run.doing = "working", f"{title} ({step})" if step else title
         self._event("started", call, prepared, "pending")
 
     def _updated(self, prepared: Prepared, status: ToolState, output: str | None = None) -> None:
@@ -234,6 +229,8 @@ class Executor:
         if result.todos is not None:
             run.session.set_todos(result.todos)
             run.emit(TodoUpdated(items=result.todos))
+        if result.done and status == "completed":
+            run.summary = run.host.redact(result.text)
         self._event("finished", call, prepared, status, text)
         return message
 
@@ -253,45 +250,14 @@ class Executor:
                 kind=prepared.tool.kind if prepared else "other",
                 title=prepared.title if prepared else call.name,
                 status=status,
-                arguments=_shown_arguments(call) if phase == "started" else None,
+                arguments=shown_arguments(call) if phase == "started" else None,
                 output=output,
-                paths=_paths(prepared.subjects) if prepared else (),
+                paths=paths_of(prepared.subjects) if prepared else (),
             )
         )
 
 
-def parse_arguments(call: ToolCall) -> dict[str, Any]:
-    """The call's arguments as an object; ToolError if they are not one."""
-    try:
-        arguments = json.loads(call.arguments or "{}")
-    except (ValueError, RecursionError) as error:
-        raise ToolError(
-            f"The arguments of {call.name!r} are not valid JSON ({error}). Nothing was done; "
-            "send the whole call again."
-        ) from None
-    if not isinstance(arguments, dict):
-        raise ToolError(f"The arguments of {call.name!r} must be a JSON object.")
-    return arguments
-
-
-def _shown_arguments(call: ToolCall) -> dict[str, Any] | None:
-    try:
-        return parse_arguments(call)
-    except ToolError:
-        return None
-
-
-def _paths(subjects: Sequence[Subject]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(subject.value for subject in subjects if subject.kind == "path"))
-
-
-def faults(error: ValidationError) -> str:
-    lines = []
-    for fault in error.errors(include_url=False)[:5]:
-        where = ".".join(str(part) for part in fault["loc"])
-        lines.append(f"{where}: {fault['msg']}" if where else fault["msg"])
-    return "; ".join(lines) + "."
-
-
-def _join(words: Sequence[str]) -> str:
-    return " ".join(word for word in words if word)
+async def _reporting(
+    delegate: Delegate, report: Callable[[str], None], agent: str, prompt: str, background: bool
+) -> ToolResult:
+    return await delegate(agent, prompt, background, report)

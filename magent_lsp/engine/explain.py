@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from magent_lsp.core.agent import Agent
 from magent_lsp.core.errors import CallerError
 from magent_lsp.core.tool import Subject
-from magent_lsp.engine.executor import faults
+from magent_lsp.engine.call import faults
 from magent_lsp.engine.snapshot import Snapshot
 from magent_lsp.permissions.decision import Decision
 from magent_lsp.permissions.judge import judge

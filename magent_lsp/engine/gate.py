@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from magent_lsp.core.errors import MagentError
 from magent_lsp.core.events import PermissionRequested, PermissionResolved, RunEvent
 from magent_lsp.core.ports import Editor
-from magent_lsp.core.request import PermissionReply, PermissionRequest
+from magent_lsp.core.request import Answer, PermissionReply, PermissionRequest, Question
 
 logger = logging.getLogger(__name__)
 
@@ -78,6 +78,17 @@ class Gate:
             dialog.cancel()
             emit(PermissionResolved(request_id=request.request_id, reply=reply.reply))
         return reply
+
+    async def question(self, question: Question) -> Answer | None:
+        """Ask for information, when no other dialog is open; None if there is no answer."""
+        async with self._dialog:
+            try:
+                return await self._editor.ask(question)
+            except MagentError as error:
+                logger.warning("the question %r could not be asked: %s", question.title, error)
+            except Exception:
+                logger.exception("the question %r could not be asked", question.title)
+            return None
 
     async def _show(self, entry: _Pending) -> None:
         async with self._dialog:

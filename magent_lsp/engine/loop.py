@@ -3,9 +3,10 @@
 import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
-from magent_lsp.core.errors import ModelError
-from magent_lsp.core.events import Notice, UsageUpdated
+from magent_lsp.core.errors import ModelError, UserError
+from magent_lsp.core.events import Notice, TextDeltaEvent, UsageUpdated
 from magent_lsp.core.messages import (
     AssistantMessage,
     Message,
@@ -16,6 +17,7 @@ from magent_lsp.core.messages import (
 )
 from magent_lsp.core.ports import ModelSettings
 from magent_lsp.core.request import StopReason
+from magent_lsp.core.session import step_of
 from magent_lsp.engine.executor import Executor
 from magent_lsp.engine.history import normalise
 from magent_lsp.engine.permit import Rejected
@@ -25,6 +27,12 @@ from magent_lsp.engine.window import Window
 
 GO_ON = "Your reply was cut off at the length limit. Go on from where it stopped, in smaller steps."
 EMPTY = "Your reply was empty. Answer the user, or call a tool correctly."
+NOT_DONE = (
+    "`done` does not count: another call of the same reply failed. Look at its result, then go on or call "
+    "`done` again."
+)
+MAX_HELD = 5
+"""How often Stop hooks may send one run on."""
 CUT_CALL = (
     "Not executed: the reply was cut off at the length limit, so this call may be incomplete. "
     "Nothing was done. Send it again, smaller."
@@ -46,7 +54,7 @@ class Loop:
     ) -> None:
         self._run = run
         self._settle = settle
-        """Waits for a background subagent; False if none is at work."""
+        """Waits for a background subagent; False if nothing comes any more."""
         self._executor = executor
         self._system = system
         self._settings = settings
@@ -54,6 +62,8 @@ class Loop:
         self._cut = 0
         """Replies in a row that hit the length limit."""
         self._nudged = False
+        self._held = 0
+        """How often a hook has sent the run on."""
 
     async def drive(self) -> StopReason:
         """Run to the end; raises ModelError, and CancelledError when cancelled."""
@@ -69,10 +79,39 @@ class Loop:
                 stop = await self._act(reply)
             else:
                 stop = self._conclude(reply)
-                if stop == "end_turn" and (self._run.incoming or await self._settle()):
-                    stop = None
+            if stop == "end_turn" and await self._goes_on():
+                stop = None
             if stop is not None:
                 return stop
+
+    async def _goes_on(self) -> bool:
+        """Whether something is left to do although the model has finished."""
+        run = self._run
+        if run.incoming or (run.summary is None and await self._settle()):
+            run.summary = None
+            return True
+        if (why := await self._held_back()) is None:
+            return bool(run.incoming)
+        self._tell(why)
+        run.summary = None
+        return True
+
+    async def _held_back(self) -> str | None:
+        """What a Stop hook wants done before the run ends; None if there is nothing."""
+        run = self._run
+        told: dict[str, Any] = {"stop_hook_active": self._held > 0, "last_assistant_message": run.text}
+        if run.parent is None:
+            reply = await run.hooks.fire("Stop", **told)
+        else:
+            reply = await run.hooks.fire("SubagentStop", run.agent.name, **told)
+        if reply.halted or not reply.blocked:
+            return None
+        if self._held >= MAX_HELD:
+            why = f"A hook kept the run from ending {MAX_HELD} times; it ends now. It said: {reply.reason}"
+            run.emit(Notice(level="warning", message=why))
+            return None
+        self._held += 1
+        return f"You are not done yet; the user's hook says:\n{reply.reason}"
 
     async def _request(self) -> AssistantMessage:
         run = self._run
@@ -91,7 +130,7 @@ class Loop:
         run = self._run
         while True:
             await self._window.fit()
-            run.state, run.doing = "thinking", "thinking"
+            run.state, run.doing = "thinking", step_of(run.session.todos) or "thinking"
             messages = self._messages()
             try:
                 reply = await ask_model(
@@ -155,7 +194,24 @@ class Loop:
         except asyncio.CancelledError:
             self._answer_the_rest(reply.tool_calls, "Cancelled before it was done.")
             raise
-        return self._watch(reply.tool_calls, results)
+        if self._run.halted:
+            raise UserError(f"A hook ended the run: {self._run.halted}")
+        return self._watch(reply.tool_calls, results) or self._done(results)
+
+    def _done(self, results: Sequence[ToolMessage]) -> StopReason | None:
+        """End where the model says that the work is done, unless the same reply shows that it is not."""
+        run = self._run
+        if run.summary is None:
+            return None
+        if any(result.status != "completed" for result in results):
+            run.summary = None
+            self._tell(NOT_DONE)
+            return None
+        run.text = run.summary
+        run.session.append(AssistantMessage(id=_message_id(), text=run.summary))
+        run.emit(TextDeltaEvent(text=run.summary))
+        run.emit.flush()
+        return "end_turn"
 
     async def _execute(self, calls: Sequence[ToolCall]) -> list[ToolMessage]:
         """Neighbouring readers run together, everything else in order."""

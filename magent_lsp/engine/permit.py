@@ -1,11 +1,14 @@
 """From a verdict to a yes or a no: what a person is shown, and what is kept of the answer."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from magent_lsp.core.errors import MagentError
 from magent_lsp.core.request import PermissionOption, PermissionReply, PermissionRequest
 from magent_lsp.core.tool import Proposal, Subject
+from magent_lsp.engine.hooks import ToolUse
 from magent_lsp.engine.run import Run
 from magent_lsp.permissions.decision import Decision
 from magent_lsp.permissions.judge import judge
@@ -29,12 +32,25 @@ def judge_for(run: Run, subjects: Sequence[Subject]) -> Decision:
 
 
 async def permit(
-    run: Run, *, call_id: str, tool: str, title: str, subjects: Sequence[Subject], proposal: Proposal | None
+    run: Run,
+    *,
+    call_id: str,
+    tool: str,
+    title: str,
+    subjects: Sequence[Subject],
+    proposal: Proposal | None,
+    arguments: Mapping[str, Any] | None = None,
+    raised: str = "",
 ) -> None:
-    """Return if the call may go on; else raise Refused, Rejected or Declined."""
+    """Return if the call may go on; else raise Refused, Rejected or Declined.
+
+    `raised` is why a hook wants a person to decide, whatever the rules allow.
+    """
     decision = judge_for(run, subjects)
     if decision.verdict == "allow":
-        return
+        if not raised:
+            return
+        decision = replace(decision, verdict="ask", reason=raised)
     if decision.verdict == "deny":
         raise Refused(f"Not allowed: {decision.reason} Nothing was done.")
     host = run.host
@@ -45,7 +61,12 @@ async def permit(
         raise Refused(
             f"This needs a permission that nobody can give here: {decision.reason} Nothing was done."
         )
-    reply = await _ask(run, _request(run, call_id, tool, title, decision, proposal), subjects)
+    use = ToolUse(name=tool, arguments=arguments or {}, call_id=call_id)
+    hooked = await run.hooks.fire("PermissionRequest", tool=use)
+    if hooked.blocked or hooked.halted:
+        run.halted = run.halted or hooked.halted
+        raise Refused(f"Not allowed: {hooked.reason or hooked.halted} Nothing was done.")
+    reply = await _ask(run, _request(run, call_id, tool, title, decision, proposal), subjects, raised)
     if reply.reply == "reject":
         if reply.feedback:
             raise Declined(f"The user rejected this and says: {reply.feedback}\nNothing was done.")
@@ -59,15 +80,24 @@ async def permit(
             run.root.session.grant(rule)
 
 
-async def _ask(run: Run, request: PermissionRequest, subjects: Sequence[Subject]) -> PermissionReply:
+async def _ask(
+    run: Run, request: PermissionRequest, subjects: Sequence[Subject], raised: str
+) -> PermissionReply:
     before, doing = run.state, run.doing
     run.state, run.doing = "waiting", "waiting for you"
+    run.hooks.tell(
+        "Notification",
+        "permission_prompt",
+        notification_type="permission_prompt",
+        title=request.title,
+        message=f"{run.agent.name} needs your permission: {request.command or request.title}",
+    )
     try:
         with run.budget.waiting():
             return await run.host.gate.ask(
                 request,
                 run.root.emit,
-                still_needed=lambda: judge_for(run, subjects).verdict != "allow",
+                still_needed=lambda: bool(raised) or judge_for(run, subjects).verdict != "allow",
                 minutes=run.settings.permission_timeout_minutes,
             )
     finally:

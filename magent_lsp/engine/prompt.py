@@ -8,8 +8,9 @@ from pathlib import Path
 from magent_lsp.core.document import Document, line_starts, position_at, slice_span
 from magent_lsp.core.errors import ToolError
 from magent_lsp.core.ports import Editor
-from magent_lsp.core.request import Diagnostic, Focus, RunRequest
+from magent_lsp.core.request import Diagnostic, Focus, RunRequest, Scope
 from magent_lsp.engine.run import Run
+from magent_lsp.engine.scopes import line_numbers
 from magent_lsp.store.instructions import Instruction
 
 MAX_SELECTION = 20_000
@@ -36,8 +37,9 @@ async def user_turn(run: Run, request: RunRequest, prompt: str) -> str:
     unsaved = [run.name_path(document.path) for document in run.host.editor.documents() if document.unsaved]
     if unsaved:
         facts.append(f"Unsaved buffers (you read and edit the buffer's text): {', '.join(unsaved[:20])}")
-    if request.scope is not None and request.scope.kind != "project":
-        facts.append(_scope_fact(run, request))
+    scope = run.scope
+    if scope is not None and run.parent is None:
+        facts.append(_scope_fact(run, scope))
     if request.extra:
         facts.append(request.extra)
     context = "<context>\n" + "\n".join(facts) + "\n</context>\n\n" if facts else ""
@@ -88,12 +90,11 @@ def _diagnostic(run: Run, diagnostic: Diagnostic) -> str:
     return f"Diagnostic {where}: {diagnostic.severity}: {diagnostic.message}{source}"
 
 
-def _scope_fact(run: Run, request: RunRequest) -> str:
-    scope = request.scope
-    assert scope is not None
-    where = run.name_path(scope.path) if scope.path else "the project"
+def _scope_fact(run: Run, scope: Scope) -> str:
+    where = run.name_path(scope.path) if scope.path else "the files of this workspace"
     if scope.span is not None:
-        where += f", lines {scope.span.start.line + 1}-{scope.span.end.line + 1}"
+        first, last = line_numbers(scope)
+        where += f", lines {first}-{last} (they move with your edits)"
     return f"You may only edit: {where}. Call `done` when the change is made."
 
 

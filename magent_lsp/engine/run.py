@@ -13,12 +13,14 @@ from magent_lsp.core.edits import FileEdit
 from magent_lsp.core.events import EditRecord, RunFinished
 from magent_lsp.core.messages import Usage, UserMessage
 from magent_lsp.core.ports import Editor, Model, ModelSettings
-from magent_lsp.core.request import RunRequest
+from magent_lsp.core.request import RunRequest, Scope
 from magent_lsp.core.session import Session
 from magent_lsp.core.tool import Tool
 from magent_lsp.engine.emitter import Emitter
 from magent_lsp.engine.gate import Gate
 from magent_lsp.engine.guards import Budget, LoopGuard
+from magent_lsp.engine.hooks import Hooks
+from magent_lsp.engine.scopes import Target
 from magent_lsp.engine.snapshot import Snapshot
 from magent_lsp.permissions.place import Place
 from magent_lsp.permissions.rules import Policy
@@ -86,6 +88,16 @@ class Run:
     """Set when the run begins; a subagent's money and time are its parent's too."""
     children: int = 0
     """Subagents started by the whole tree; counted at the root."""
+    hooks: Hooks = field(default_factory=Hooks)
+    """Set when the run begins."""
+    target: Target | None = None
+    """The lines that a run with such a scope may edit, wherever they move to; set at the root."""
+    durable: bool = False
+    """Whether its session stays open for further messages: a subagent in the background."""
+    halted: str = ""
+    """Why a hook ends the run after this step."""
+    summary: str | None = None
+    """Set when the run has declared itself done."""
     finished: "asyncio.Future[RunFinished] | None" = None
     task: "asyncio.Task[None] | None" = None
 
@@ -103,6 +115,12 @@ class Run:
     def depth(self) -> int:
         """0 for a person's run, 1 for its subagents, and so on."""
         return 0 if self.parent is None else self.parent.depth + 1
+
+    @property
+    def scope(self) -> Scope | None:
+        """Where the run may edit, as the text stands now."""
+        target = self.root.target
+        return target.scope if target is not None else self.root.request.scope
 
     @property
     def policy(self) -> Policy:

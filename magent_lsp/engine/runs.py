@@ -93,8 +93,8 @@ class Runs:
 
     def _blocked(self, run: Run, earlier: list[Run]) -> bool:
         return any(
-            other.session.id == run.session.id or overlap(other.request.scope, run.request.scope)
-            for other in [*(r for r in self._active.values() if r.parent is None), *earlier]
+            other.session.id == run.session.id or (other.parent is None and overlap(other.scope, run.scope))
+            for other in [*self._active.values(), *earlier]
         )
 
     def _launch(self, run: Run) -> None:

@@ -1,13 +1,16 @@
 """Prompts that begin with `/name`: commands from files, and those that are code of ours."""
 
+import asyncio
 import difflib
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 
-from magent_lsp.core.errors import UserError
+from magent_lsp.core.errors import ToolError, UserError
+from magent_lsp.engine import plans
 from magent_lsp.engine.executor import Executor
+from magent_lsp.engine.mentions import attach_mentions
 from magent_lsp.engine.permit import Refused
 from magent_lsp.engine.run import Run
 from magent_lsp.store.commands import Command, FileRef, Shell, expand
@@ -31,6 +34,11 @@ class Expanded:
     """Set if no model is needed."""
     subagent: str | None = None
     """Set if the prompt is to be run by a subagent, apart from the conversation."""
+    attached: str = ""
+    """What the prompt names and the model gets beside it."""
+    command: str = ""
+    """The name of the command, if it was one."""
+    arguments: str = ""
 
 
 async def expand_prompt(run: Run, executor: Executor, builtins: Mapping[str, Builtin]) -> Expanded:
@@ -40,10 +48,12 @@ async def expand_prompt(run: Run, executor: Executor, builtins: Mapping[str, Bui
     """
     match = _SLASH.match(run.request.prompt.strip())
     if match is None:
-        return Expanded(prompt=run.request.prompt)
+        prompt = run.request.prompt
+        return Expanded(prompt=prompt, attached=await attach_mentions(run, executor, prompt))
     name, arguments = match[1], (match[2] or "").strip()
     if name in builtins:
-        return Expanded(prompt=run.request.prompt, answer=await builtins[name](run, arguments))
+        answer = await builtins[name](run, arguments)
+        return Expanded(prompt=run.request.prompt, answer=answer, command=name, arguments=arguments)
     command = run.snapshot.commands.get(name)
     if command is None:
         known = [*run.snapshot.commands, *builtins]
@@ -51,10 +61,54 @@ async def expand_prompt(run: Run, executor: Executor, builtins: Mapping[str, Bui
         hint = f" Did you mean /{near[0]}?" if near else " /help lists them."
         raise UserError(f"There is no command /{name}.{hint}")
     prompt = await _fill(command, arguments, executor)
+    attached = await _plan(run, executor, arguments) if _is_mode(command, "implement") else ""
     subagent = command.agent or "general" if command.subtask else None
     if subagent is None:
         _take_over(run, command)
-    return Expanded(prompt=prompt, subagent=subagent)
+    return Expanded(prompt=prompt, subagent=subagent, attached=attached, command=name, arguments=arguments)
+
+
+def is_builtin(prompt: str, builtins: Mapping[str, Builtin]) -> bool:
+    """Whether a prompt is a command that the model has no part in."""
+    match = _SLASH.match(prompt.strip())
+    return match is not None and match[1] in builtins
+
+
+def _is_mode(command: Command, *names: str) -> bool:
+    return command.builtin and command.name in (names or MODES)
+
+
+async def _plan(run: Run, executor: Executor, name: str) -> str:
+    """The plan that is to be carried out, as context; UserError if there is none that is meant."""
+    folder = run.session.folder
+    if name:
+        found = await asyncio.to_thread(plans.named, folder, name)
+        if len(found) > 1:
+            raise UserError(f"Several plans are called {name!r}: {', '.join(found)}. Name one of them.")
+        path = found[0] if found else None
+        if path is None and _looks_like_a_path(name):
+            raise UserError(f"There is no plan {name!r} in {plans.FOLDER}; /plan makes one.")
+    else:
+        path = None
+    if path is None:
+        spoken = plans.mentioned(run.session.messages)
+        here = spoken is not None and await asyncio.to_thread((folder / spoken).is_file)
+        path = spoken if here else await asyncio.to_thread(plans.newest, folder)
+    if path is None:
+        if run.session.messages:
+            return ""  # it may have been agreed on in words
+        raise UserError(f"There is no plan in {plans.FOLDER} yet; /plan makes one.")
+    try:
+        result = await executor.use("read_file", json.dumps({"path": path}))
+    except Refused as error:
+        raise UserError(f"The plan {path} may not be read: {error}") from error
+    if result.failed:
+        raise UserError(f"The plan {path} cannot be read: {result.text}")
+    return f'<plan path="{path}">\n{result.text}\n</plan>'
+
+
+def _looks_like_a_path(name: str) -> bool:
+    return " " not in name and (name.endswith(".md") or "/" in name)
 
 
 async def _fill(command: Command, arguments: str, executor: Executor) -> str:
@@ -83,6 +137,8 @@ async def _file(executor: Executor, part: FileRef) -> str:
         result = await executor.use("read_file", json.dumps({"path": part.path}))
     except Refused as error:
         raise UserError(f"@{part.path} may not be read: {error}") from error
+    except ToolError:
+        return part.text
     if result.failed:
         return part.text
     return f'<file path="{part.path}">\n{result.text}\n</file>'
@@ -93,10 +149,10 @@ def _take_over(run: Run, command: Command) -> None:
     run.request = replace(
         request, model=command.model or request.model, restriction=command.restriction or request.restriction
     )
-    if command.agent and request.agent is None:
+    if command.agent and (request.agent is None or _is_mode(command)):
         agent = run.snapshot.agents.get(command.agent)
         if agent is None:
             raise UserError(f"/{command.name} wants the agent {command.agent!r}, which does not exist.")
         run.agent = agent
-        if command.builtin and command.name in MODES:
+        if _is_mode(command):
             run.session.use_agent(agent.name)

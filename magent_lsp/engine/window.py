@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Sequence
 
-from magent_lsp.core.errors import ModelError
+from magent_lsp.core.errors import ModelError, UserError
 from magent_lsp.core.events import Notice, UsageUpdated
 from magent_lsp.core.messages import AssistantMessage, Message, SystemMessage, UserMessage
 from magent_lsp.core.ports import ModelSettings
@@ -18,6 +18,7 @@ from magent_lsp.engine.compaction import (
     plan_compaction,
 )
 from magent_lsp.engine.history import normalise
+from magent_lsp.engine.plans import mentioned
 from magent_lsp.engine.run import Run
 from magent_lsp.engine.turn import ask_model
 
@@ -75,7 +76,7 @@ class Window:
         """Compact because a person asked for it; returns the tokens that the conversation had."""
         plan = self._plan(self._limit or 100_000, force=True)
         if plan.kind != "none":
-            await self._carry_out(plan, focus)
+            await self._carry_out(plan, focus, manual=True)
         return plan.tokens
 
     def _plan(self, limit: int, *, force: bool = False) -> CompactionPlan:
@@ -88,17 +89,32 @@ class Window:
             force=force,
         )
 
-    async def _carry_out(self, plan: CompactionPlan, focus: str = "") -> None:
+    async def _ask_hooks(self, focus: str, *, manual: bool) -> str:
+        """What to pay attention to, with what hooks add; a hook may stop what a person asked for."""
+        trigger = "manual" if manual else "auto"
+        reply = await self._run.hooks.fire("PreCompact", trigger, trigger=trigger, custom_instructions=focus)
+        if (reply.blocked or reply.halted) and manual:
+            raise UserError(
+                f"A hook does not let the conversation be summarised: {reply.reason or reply.halted}"
+            )
+        if reply.blocked:
+            why = f"The conversation no longer fits, so it is summarised although a hook says: {reply.reason}"
+            self._run.emit(Notice(level="warning", message=why))
+        return "\n".join(part for part in (focus, reply.context) if part)
+
+    async def _carry_out(self, plan: CompactionPlan, focus: str = "", *, manual: bool = False) -> None:
         run = self._run
         if plan.kind == "prune":
             run.emit(Notice(level="info", message="Old tool output was left out to make room."))
             compact(run.session, plan, new_id=_new_id())
             return
+        focus = await self._ask_hooks(focus, manual=manual)
         run.doing = "summarising the conversation"
         run.emit(Notice(level="info", message=f"The conversation ({plan.tokens:,} tokens) is summarised."))
         attached = attachment(
             request=last_request(plan.messages),
             todos=run.session.todos,
+            plan=mentioned(plan.messages) or "",
             files=files_changed(plan.messages),
             skills=run.session.skills,
         )

@@ -55,10 +55,14 @@ class Hook:
 
     def matches(self, name: str) -> bool:
         """Whether it is meant for this tool (or other subject), by our name or one that Claude uses."""
-        if not self.matcher:
-            return True
-        names = [name, *(theirs for theirs, ours in CLAUDE.items() if ours == name)]
-        return any(self._pattern.fullmatch(each[:200]) for each in names)
+        return bool(self.names_for(name))
+
+    def names_for(self, name: str) -> tuple[str, ...]:
+        """The names of a tool (or other subject) that the matcher means; only Claude's if ours is not meant."""
+        if not self.matcher or self._pattern.fullmatch(name[:200]):
+            return (name,)
+        theirs = (theirs for theirs, ours in CLAUDE.items() if ours == name)
+        return tuple(each for each in theirs if self._pattern.fullmatch(each[:200]))
 
 
 def parse_hooks(

@@ -4,17 +4,24 @@ from collections.abc import Iterable, Mapping
 
 from magent_lsp.core.tool import Tool
 from magent_lsp.tools import (
+    ask_user,
     bash,
+    close_agent,
     delegate,
     diagnostics,
+    done,
     edit_file,
     fetch,
     glob,
     grep,
+    list_agents,
     list_dir,
+    message_agent,
+    propose,
     read_file,
     skill,
     todo,
+    wait_agent,
     write_file,
 )
 
@@ -31,6 +38,13 @@ TOOLS: tuple[Tool, ...] = (
     todo.TOOL,
     skill.TOOL,
     delegate.TOOL,
+    message_agent.TOOL,
+    wait_agent.TOOL,
+    list_agents.TOOL,
+    close_agent.TOOL,
+    ask_user.TOOL,
+    propose.TOOL,
+    done.TOOL,
 )
 """The order is part of the prompt, and so of the provider's cache of it."""
 

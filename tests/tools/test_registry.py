@@ -11,14 +11,17 @@ from magent_lsp.tools.registry import TOOLS, by_name
 
 ORDER = [
     *("read_file", "list_dir", "glob", "grep", "edit_file", "write_file", "bash", "fetch", "diagnostics"),
-    *("todo", "skill", "delegate"),
+    *("todo", "skill", "delegate", "message_agent", "wait_agent", "list_agents", "close_agent"),
+    *("ask_user", "propose", "done"),
 ]
 KINDS = {
     **dict.fromkeys(("read_file", "diagnostics"), "read"),
     **dict.fromkeys(("list_dir", "glob", "grep"), "search"),
     **dict.fromkeys(("edit_file", "write_file"), "edit"),
     **dict.fromkeys(("todo", "skill"), "think"),
-    **{"bash": "execute", "fetch": "fetch", "delegate": "other"},
+    **{"bash": "execute", "fetch": "fetch"},
+    **dict.fromkeys(("delegate", "message_agent", "wait_agent", "list_agents", "close_agent"), "other"),
+    **dict.fromkeys(("ask_user", "propose", "done"), "other"),
 }
 ARGUMENTS = {
     "read_file": ["path", "offset", "limit"],
@@ -32,6 +35,13 @@ ARGUMENTS = {
     "todo": ["items"],
     "skill": ["name", "arguments"],
     "delegate": ["agent", "prompt", "background"],
+    "message_agent": ["agent", "message"],
+    "wait_agent": ["agent", "timeout"],
+    "list_agents": [],
+    "close_agent": ["agent"],
+    "ask_user": ["question", "options", "multiple"],
+    "propose": ["title", "content"],
+    "done": ["summary"],
 }
 READ_ONLY = ("read_file", "list_dir", "glob", "grep", "diagnostics", "skill")
 

@@ -1,0 +1,24 @@
+"""Questions of an agent to the person; the run says that it waits."""
+
+from magent_lsp.core.request import Answer, Question
+from magent_lsp.engine.run import Run
+
+WAITING = "waiting for you"
+
+
+async def ask_person(run: Run, question: Question) -> Answer | None:
+    """The person's answer; None if they gave none. Time that they take does not count."""
+    before, doing = run.state, run.doing
+    run.state, run.doing = "waiting", WAITING
+    run.hooks.tell(
+        "Notification",
+        "question",
+        notification_type="question",
+        title=question.title,
+        message=f"{run.agent.name} asks: {question.title}",
+    )
+    try:
+        with run.budget.waiting():
+            return await run.host.gate.question(question)
+    finally:
+        run.state, run.doing = before, doing
