@@ -10,7 +10,7 @@ import pytest
 
 from magent_lsp.app import Magent
 from magent_lsp.core.events import Envelope, RunFinished
-from magent_lsp.core.request import PermissionReply, PermissionRequest, RunRequest
+from magent_lsp.core.request import Answer, PermissionReply, PermissionRequest, Question, RunRequest
 from magent_lsp.headless.editor import DiskEditor
 from magent_lsp.store.dirs import Dirs
 from tests.support.model_server import ModelServer
@@ -59,6 +59,9 @@ class Desk:
     answers: list[PermissionReply]
     overrides: dict[str, Any]
     environ: dict[str, str]
+    questions: list[Question] = field(default_factory=list)
+    said: list[Answer | None] = field(default_factory=list)
+    """What the person says to questions; nothing once it is used up."""
 
     def set(self, **settings: Any) -> None:
         """Settings as an editor would send them; they count over the defaults given below."""
@@ -93,6 +96,13 @@ async def desk(server: ModelServer, workspace: Path, tmp_path: Path) -> AsyncIte
         asked.append(request)
         return answers.pop(0) if answers else PermissionReply(reply="allow_once")
 
+    questions: list[Question] = []
+    said: list[Answer | None] = []
+
+    async def answer(question: Question) -> Answer | None:
+        questions.append(question)
+        return said.pop(0) if said else None
+
     events = Record()
     environ = {"PATH": "/usr/bin:/bin", "OPENAI_API_KEY": "sk-test-secret-value-123456"}
     overrides: dict[str, Any] = {
@@ -102,11 +112,11 @@ async def desk(server: ModelServer, workspace: Path, tmp_path: Path) -> AsyncIte
     }
     magent = Magent(
         folders=[workspace],
-        editor=DiskEditor(permission=person),
+        editor=DiskEditor(permission=person, question=answer),
         sink=events,
         dirs=Dirs.under(tmp_path / "home"),
         environ=environ,
         overrides=overrides,
     )
-    yield Desk(magent, events, workspace, asked, answers, overrides, environ)
+    yield Desk(magent, events, workspace, asked, answers, overrides, environ, questions, said)
     await magent.close()
