@@ -290,7 +290,7 @@ class Driver:
             agents=subagents,
             ask=(lambda question: ask_person(run, question)) if self._can_ask(run) else None,
             load_skill=lambda name, arguments: load_skill(run, name, arguments),
-            environment=self._host.environment,
+            environment=lambda: self._host.environment(run.settings),
             scratch=self._host.scratch,
         )
 

@@ -46,7 +46,7 @@ class Host:
     """Remembers an edit that was made (session, run id), so that the run can be undone."""
     remember: Callable[[tuple[object, ...], str], None]
     """Stores permission rules for good, with the reason."""
-    environment: Callable[[], dict[str, str]]
+    environment: Callable[[Settings], dict[str, str]]
     """The environment of child processes, without the secrets we know."""
     redact: Callable[[str], str]
     scratch: Path

@@ -34,7 +34,7 @@ class SessionHooks:
             run.snapshot.loaded.hooks,
             facts=lambda: _facts(run, transcript, own),
             cwd=run.session.folder,
-            environment=self._host.environment,
+            environment=lambda: self._host.environment(run.settings),
             report=run.emit,
             redact=self._host.redact,
         )

@@ -1,21 +1,19 @@
 """Magent: the one object an edge holds; wires registries, sessions, runs and the model."""
 
 import asyncio
-import contextlib
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from magent_lsp import __version__
+from magent_lsp.app.configuration import Configuration
+from magent_lsp.app.model_access import ModelAccess
+from magent_lsp.app.status import RunInfo, run_info, status
 from magent_lsp.core.agent import Agent
 from magent_lsp.core.config import Settings
 from magent_lsp.core.errors import CallerError, UnknownId
-from magent_lsp.core.events import RunFinished, to_json
-from magent_lsp.core.messages import Usage
-from magent_lsp.core.ports import Editor, EventSink, ModelSettings
-from magent_lsp.core.redact import Redactor
+from magent_lsp.core.events import RunFinished
+from magent_lsp.core.ports import Editor, EventSink
 from magent_lsp.core.request import PermissionReply, PermissionRequest, RunRequest
 from magent_lsp.core.session import Session
 from magent_lsp.core.tool import Tool
@@ -26,10 +24,8 @@ from magent_lsp.engine.explain import explain
 from magent_lsp.engine.gate import Gate
 from magent_lsp.engine.history import normalise
 from magent_lsp.engine.run import Host, Run
-from magent_lsp.engine.snapshot import Snapshot, Sources, load_snapshot
+from magent_lsp.engine.snapshot import Snapshot, Sources
 from magent_lsp.engine.undo import Undo, UndoReport
-from magent_lsp.llm.choose import Choice, choose, known_secrets, secret_names
-from magent_lsp.llm.load import Models
 from magent_lsp.permissions.decision import Decision
 from magent_lsp.store.blobs import BlobStore
 from magent_lsp.store.commands import Command
@@ -40,8 +36,6 @@ from magent_lsp.store.sessions import SessionStore
 from magent_lsp.store.skills import Skill
 from magent_lsp.store.trust import Review, TrustStore
 
-logger = logging.getLogger(__name__)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Started:
@@ -50,19 +44,6 @@ class Started:
     run_id: str
     session_id: str
     queued: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunInfo:
-    """A run that has not ended, for people."""
-
-    run_id: str
-    session_id: str
-    title: str
-    agent: str
-    state: str
-    doing: str
-    parent_run_id: str | None
 
 
 class Magent:
@@ -82,26 +63,19 @@ class Magent:
         interactive: bool = True,
         assume_yes: bool = False,
     ) -> None:
-        self.folders: tuple[Path, ...] = tuple(folders)
         self.dirs = dirs
-        self.sessions = SessionStore(
-            dirs.state, normalise=normalise, redact=lambda text: self._redactor.text(text)
-        )
+        self._environ = environ
+        self._access = ModelAccess(environ, dirs.user)
+        self.sessions = SessionStore(dirs.state, normalise=normalise, redact=self._access.redact)
         self.grants = GrantStore(dirs)
         self.trust_store = TrustStore(dirs)
         self._environ = environ
-        self._sources = Sources(
-            dirs=dirs, environ=self._environ, client=client_settings or {}, allow=allow, overrides=overrides
+        sources = Sources(
+            dirs=dirs, environ=environ, client=client_settings or {}, allow=allow, overrides=overrides
         )
-        self._snapshots: dict[Path | None, Snapshot] = {}
-        self._last: dict[Path | None, Snapshot] = {}
-        """What was read before the last reload: broken files keep their state from there."""
+        self.configuration = Configuration(sources, folders)
         self._open: dict[str, Session] = {}
-        self._choice: tuple[object, Choice] | None = None
-        self._keys: dict[str, str] = {}
-        self._models = Models(folder=dirs.user)
         self._syncing: set[asyncio.Task[None]] = set()
-        self._redactor = Redactor(known_secrets(self._environ))
         self._blobs = BlobStore(dirs.state)
         self._undo = Undo(self._blobs, self.sessions)
         self._editor = editor
@@ -109,14 +83,14 @@ class Magent:
         host = Host(
             editor=editor,
             gate=self._gate,
-            model=self._models,
-            model_settings=self._model_settings,
-            context_limit=self._context_limit,
+            model=self._access.models,
+            model_settings=self._access.settings,
+            context_limit=self._access.context_limit,
             keep_edit=self._undo.keep,
             record_edit=self._undo.record,
             remember=self._remember,
-            environment=self._child_environment,
-            redact=lambda text: self._redactor.text(text),
+            environment=self._access.child_environment,
+            redact=self._access.redact,
             scratch=dirs.state / "output",
             interactive=interactive,
             assume_yes=assume_yes,
@@ -134,44 +108,36 @@ class Magent:
 
     # -- configuration ------------------------------------------------------------------------------
 
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The workspace folders; the first is the default."""
+        return self.configuration.folders
+
     def snapshot(self, folder: Path | None = None) -> Snapshot:
         """Config and registries of a folder; None: of the first."""
-        folder = folder or (self.folders[0] if self.folders else None)
-        return self._snapshots.get(folder) or self._load(folder)
+        return self.configuration.snapshot(folder)
 
     @property
     def settings(self) -> Settings:
         """The settings of the first folder."""
-        return self.snapshot().settings
+        return self.configuration.settings
 
     @property
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong in the files that people wrote, in all folders."""
-        every = [p for folder in self.folders or (None,) for p in self.snapshot(folder).problems]
-        return tuple(dict.fromkeys(every))
+        return self.configuration.problems
 
     @property
     def trusted(self) -> bool:
         """Whether the config of every folder is trusted."""
-        return all(self.snapshot(folder).trusted for folder in self.folders)
+        return self.configuration.trusted
 
     def reload(
         self, *, client_settings: Mapping[str, Any] | None = None, folders: Sequence[Path] | None = None
     ) -> None:
         """Forget what was read; runs that have begun keep their snapshot."""
-        if folders is not None:
-            self.folders = tuple(folders)
-        if client_settings is not None:
-            self._sources = Sources(
-                dirs=self.dirs,
-                environ=self._environ,
-                client=client_settings,
-                allow=self._sources.allow,
-                overrides=self._sources.overrides,
-            )
-        self._snapshots.clear()
-        self._choice = None
-        self._keys.clear()
+        self.configuration.forget(client_settings=client_settings, folders=folders)
+        self._access.forget()
 
     def agents(self) -> Mapping[str, Agent]:
         """All agents of the first folder, hidden ones too."""
@@ -191,21 +157,13 @@ class Magent:
 
     async def models(self) -> list[dict[str, Any]]:
         """Models to choose from: the configured ones, and those a local server or a key makes possible."""
-        settings = self.settings
-        entries: dict[str, dict[str, Any]] = {}
-        for name in (settings.model, settings.small_model):
-            if name and name != "auto":
-                entries[name] = {"model": name, "reason": "configured"}
-        with contextlib.suppress(Exception):
-            choice = await choose(settings, self._environ, keys=self._keys)
-            entries.setdefault(choice.model, {"model": choice.model, "reason": choice.reason})
-        return list(entries.values())
+        return await self._access.listed(self.settings)
 
     # -- runs ---------------------------------------------------------------------------------------
 
     async def warm_up(self) -> None:
         """Load the model client in the background, so that the first prompt need not wait for it."""
-        await asyncio.gather(self._models.warm_up(), asyncio.to_thread(self._blobs.prune))
+        await asyncio.gather(self._access.models.warm_up(), asyncio.to_thread(self._blobs.prune))
 
     def start(self, request: RunRequest) -> Started:
         """Start a run, or queue it behind its session's; returns at once. CallerError for bad ids."""
@@ -215,7 +173,7 @@ class Magent:
             session = self.session(request.session_id)
             snapshot = self.snapshot(session.folder)
         else:
-            folder = request.folder or self._folder_of(request)
+            folder = self.configuration.folder_of(request)
             snapshot = self.snapshot(folder)
             name = request.agent or snapshot.settings.agent
             placeholder = Session(id="", folder=folder, agent=name)
@@ -251,18 +209,7 @@ class Magent:
 
     def running(self) -> list[RunInfo]:
         """Runs that have not ended."""
-        return [
-            RunInfo(
-                run_id=run.id,
-                session_id=run.session.id,
-                title=run.session.title,
-                agent=run.agent.name,
-                state=run.state,
-                doing=run.doing,
-                parent_run_id=run.parent.id if run.parent else None,
-            )
-            for run in self._driver.runs.unfinished()
-        ]
+        return [run_info(run) for run in self._driver.runs.unfinished()]
 
     async def undo(self, run_id: str) -> UndoReport:
         """Take a run's edits back; text changed since by the person stays."""
@@ -327,39 +274,7 @@ class Magent:
 
     def status(self) -> dict[str, Any]:
         """Runs, sessions, model, agent, usage, trust and problems, as plain JSON."""
-        usage = sum((session.usage for session in self._open.values()), start=Usage())
-        return {
-            "version": __version__,
-            "folders": [str(folder) for folder in self.folders],
-            "model": self._choice[1].model if self._choice else self.settings.model,
-            "modelReason": self._choice[1].reason if self._choice else None,
-            "agent": self.settings.agent,
-            "modelClientReady": self._models.ready,
-            "runs": [to_json(run) for run in self.running()],
-            "sessions": [
-                {
-                    "sessionId": session.id,
-                    "title": session.title,
-                    "agent": session.agent,
-                    "messages": len(session.messages),
-                    "todos": [to_json(todo) for todo in session.todos],
-                    "usage": to_json(session.usage),
-                }
-                for session in self._open.values()
-            ],
-            "pending": [to_json(request) for request in self.pending()],
-            "usage": to_json(usage),
-            "trusted": self.trusted,
-            "problems": [
-                {
-                    "path": str(problem.path) if problem.path else None,
-                    "line": problem.line,
-                    "message": problem.message,
-                    "severity": problem.severity,
-                }
-                for problem in self.problems
-            ],
-        }
+        return status(self.configuration, self._access, self.running(), self._open.values(), self.pending())
 
     async def doctor(self) -> Report:
         """What is configured, what is missing and how to mend it."""
@@ -368,8 +283,8 @@ class Magent:
             folders=self.folders,
             dirs=self.dirs,
             environ=self._environ,
-            choose=lambda: choose(self.settings, self._environ, keys=self._keys),
-            secret_names=sorted(secret_names(self._environ)),
+            choose=lambda: self._access.choose(self.settings),
+            secret_names=self._access.secret_names,
         )
 
     async def close(self) -> None:
@@ -381,15 +296,13 @@ class Magent:
         for session in self._open.values():
             self.sessions.close(session)
         self._open.clear()
-        await self._models.close()
+        await self._access.models.close()
 
     # -- wiring -------------------------------------------------------------------------------------
 
     def _load(self, folder: Path | None) -> Snapshot:
-        snapshot = load_snapshot(folder, self._sources, self._last.get(folder))
+        snapshot = self.configuration.load(folder)
         self.sessions.save_reasoning = snapshot.settings.save_reasoning
-        self._last[folder] = snapshot
-        self._snapshots[folder] = snapshot
         return snapshot
 
     def _agent(self, name: str | None, snapshot: Snapshot | None = None) -> Agent:
@@ -398,51 +311,9 @@ class Magent:
         session = Session(id="", folder=Path(), agent=snapshot.settings.agent)
         return choose_agent(request, session, snapshot, child=False)
 
-    def _folder_of(self, request: RunRequest) -> Path:
-        if request.focus is not None:
-            path = request.focus.path
-            holders = [folder for folder in self.folders if path.is_relative_to(folder)]
-            if holders:
-                return max(holders, key=lambda folder: len(folder.parts))
-            if not self.folders:
-                return path.parent
-        return self.folders[0] if self.folders else Path.cwd()
-
-    async def _model_settings(self, settings: Settings, wished: str | None) -> ModelSettings:
-        if wished and wished != "auto":
-            settings = settings.model_copy(update={"model": wished})
-        key = (settings.model, settings.api_base, settings.api_key_command)
-        if self._choice is None or self._choice[0] != key:
-            self._choice = (key, await choose(settings, self._environ, keys=self._keys))
-        choice = self._choice[1]
-        if choice.api_key:
-            self._redactor = Redactor([*known_secrets(self._environ), choice.api_key])
-        extra = dict(settings.model_settings)
-        return ModelSettings(
-            model=choice.model,
-            reason=choice.reason,
-            api_base=choice.api_base,
-            api_key=choice.api_key,
-            temperature=extra.pop("temperature", None),
-            top_p=extra.pop("topP", None),
-            max_tokens=extra.pop("maxTokens", None),
-            extra=extra,
-            connect_timeout=settings.timeouts.connect,
-            first_chunk_timeout=settings.timeouts.first_chunk,
-            chunk_timeout=settings.timeouts.chunk,
-        )
-
-    async def _context_limit(self, settings: Settings, model: str) -> int | None:
-        return settings.context_limit or (await self._models.limits(model)).context
-
-    def _child_environment(self) -> dict[str, str]:
-        passed = set(self.settings.bash.pass_env)
-        hidden = set(secret_names(self._environ)) - passed
-        return {name: value for name, value in self._environ.items() if name not in hidden}
-
     def _remember(self, rules: Sequence[Any], reason: str) -> None:
         self.grants.add(rules, reason)
-        self._snapshots.clear()
+        self.configuration.forget()
 
     def _settled(self, run: Run) -> None:
         # An fsync takes as long as the disk likes: the loop does not wait for it.

@@ -1,0 +1,90 @@
+"""Which model is asked, with which key, and what must never be shown."""
+
+import contextlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from magent_lsp.core.config import Settings
+from magent_lsp.core.ports import ModelSettings
+from magent_lsp.core.redact import Redactor
+from magent_lsp.llm.choose import Choice, choose, known_secrets, secret_names
+from magent_lsp.llm.load import Models
+
+
+class ModelAccess:
+    """The models of one client: the choice, the key, the limits."""
+
+    def __init__(self, environ: Mapping[str, str], folder: Path) -> None:
+        """Relative names of scripts belong to `folder`."""
+        self.models = Models(folder=folder)
+        self.chosen: Choice | None = None
+        """What the last run used."""
+        self._environ = environ
+        self._choices: dict[object, Choice] = {}
+        self._keys: dict[str, str] = {}
+        self._redactor = Redactor(known_secrets(environ))
+
+    def forget(self) -> None:
+        """Choose anew at the next run: settings, keys or local servers may have changed."""
+        self._choices.clear()
+        self._keys.clear()
+
+    async def choose(self, settings: Settings) -> Choice:
+        """The model to ask; ModelError says what to set if there is none."""
+        key = (settings.model, settings.small_model, settings.api_base, settings.api_key_command)
+        if key not in self._choices:
+            self._choices[key] = await choose(settings, self._environ, keys=self._keys)
+        choice = self._choices[key]
+        if choice.api_key:
+            self._redactor = Redactor([*known_secrets(self._environ), choice.api_key])
+        return choice
+
+    async def settings(self, settings: Settings, wished: str | None) -> ModelSettings:
+        """How to ask the wished-for model, or the configured one."""
+        if wished and wished != "auto":
+            settings = settings.model_copy(update={"model": wished})
+        self.chosen = choice = await self.choose(settings)
+        extra = dict(settings.model_settings)
+        return ModelSettings(
+            model=choice.model,
+            reason=choice.reason,
+            api_base=choice.api_base,
+            api_key=choice.api_key,
+            temperature=extra.pop("temperature", None),
+            top_p=extra.pop("topP", None),
+            max_tokens=extra.pop("maxTokens", None),
+            extra=extra,
+            connect_timeout=settings.timeouts.connect,
+            first_chunk_timeout=settings.timeouts.first_chunk,
+            chunk_timeout=settings.timeouts.chunk,
+        )
+
+    async def context_limit(self, settings: Settings, model: str) -> int | None:
+        """The size of a model's window in tokens; the user's own setting beats the catalogue."""
+        return settings.context_limit or (await self.models.limits(model)).context
+
+    async def listed(self, settings: Settings) -> list[dict[str, Any]]:
+        """Models to choose from: the configured ones, and those a local server or a key makes possible."""
+        entries: dict[str, dict[str, Any]] = {}
+        for name in (settings.model, settings.small_model):
+            if name and name != "auto":
+                entries[name] = {"model": name, "reason": "configured"}
+        with contextlib.suppress(Exception):
+            choice = await self.choose(settings)
+            entries.setdefault(choice.model, {"model": choice.model, "reason": choice.reason})
+        return list(entries.values())
+
+    def redact(self, text: str) -> str:
+        """The text without any secret that is known here."""
+        return self._redactor.text(text)
+
+    @property
+    def secret_names(self) -> list[str]:
+        """Variables of the environment that hold keys, tokens or passwords."""
+        return sorted(secret_names(self._environ))
+
+    def child_environment(self, settings: Settings) -> dict[str, str]:
+        """The environment of child processes, without secrets that the settings do not pass on."""
+        hidden = set(secret_names(self._environ)) - set(settings.bash.pass_env)
+        return {name: value for name, value in self._environ.items() if name not in hidden}
