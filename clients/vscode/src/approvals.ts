@@ -1,0 +1,180 @@
+// Shows an edit that waits for permission as a diff, and takes the person's answer.
+
+import { applyPatch } from "diff";
+import { basename, isAbsolute } from "node:path";
+import { commands, type Disposable, EventEmitter, TabInputTextDiff, Uri, window, workspace } from "vscode";
+
+import type { Connection } from "./connection";
+import type { Conversations } from "./conversations";
+import type { PermissionRequest, Reply } from "./protocol";
+
+export const SCHEME = "magent-lsp";
+
+const QUIET_MS = 1500;
+/** Begins the last line of a diff that the server cut. */
+const CUT = "… ";
+
+interface Asked {
+  requestId: string;
+  reply?: Reply;
+  feedback?: string;
+}
+
+export class Approvals implements Disposable {
+  private readonly texts = new Map<string, string>();
+  private readonly changed = new EventEmitter<Uri>();
+  private readonly parts: Disposable[];
+  private typed = 0;
+
+  constructor(
+    private readonly conversations: Conversations,
+    private readonly connection: () => Connection,
+  ) {
+    this.parts = [
+      this.changed,
+      workspace.registerTextDocumentContentProvider(SCHEME, {
+        onDidChange: this.changed.event,
+        provideTextDocumentContent: (uri) => this.texts.get(uri.toString()) ?? "",
+      }),
+      workspace.onDidChangeTextDocument(({ document, contentChanges }) => {
+        if (contentChanges.length > 0 && document === window.activeTextEditor?.document) this.typed = Date.now();
+      }),
+      conversations.onAsked((request) => void this.showSoon(request)),
+      conversations.onAnswered((requestId) => void this.close(requestId)),
+    ];
+  }
+
+  dispose(): void {
+    for (const part of this.parts) part.dispose();
+  }
+
+  /** Answer a request; without `reply` the person chooses, without a request the oldest is meant. */
+  async answer(reply?: Reply, requestId?: string, feedback?: string): Promise<void> {
+    const request = this.request(requestId);
+    if (!request) {
+      void window.showInformationMessage("Magent waits for no permission.");
+      return;
+    }
+    const asked: Asked = { requestId: request.requestId, reply, feedback };
+    if (!reply) Object.assign(asked, await choose(request));
+    if (!asked.reply) return;
+    await this.connection().execute("magent.respond", { ...asked });
+  }
+
+  /** Reject with a reason, with which the agent goes on. */
+  async rejectSaying(requestId?: string): Promise<void> {
+    const feedback = await askReason();
+    if (feedback) await this.answer("reject", requestId, feedback);
+  }
+
+  /** Show the edit of a request. */
+  async show(requestId?: string): Promise<void> {
+    const request = this.request(requestId);
+    if (request?.diff === undefined) return;
+    const name = request.paths[0] ?? request.title;
+    const before = await current(name, request.diff);
+    const after = before === undefined ? false : patched(before, request.diff);
+    if (before === undefined || after === false) {
+      await window.showTextDocument(this.document(request.requestId, "change", `${basename(name)}.diff`, request.diff));
+      return;
+    }
+    await this.diff(request.requestId, basename(name), before, after, `${basename(name)}: accept this edit?`);
+  }
+
+  /** Show two texts beside each other. */
+  async compare(uri: Uri, original: string, modified: string, title: string): Promise<void> {
+    await this.diff(`shown-${Date.now()}`, basename(uri.path), original, modified, title);
+  }
+
+  private request(requestId?: string): PermissionRequest | undefined {
+    const { pending } = this.conversations;
+    const active = window.activeTextEditor?.document.uri;
+    const shown = active?.scheme === SCHEME ? pending.get(active.path.split("/")[1] ?? "") : undefined;
+    return requestId ? pending.get(requestId) : (shown ?? [...pending.values()][0]);
+  }
+
+  // Another editor under the hands of somebody who types would swallow keys: wait for a pause.
+  private async showSoon(request: PermissionRequest): Promise<void> {
+    if (request.diff === undefined || !workspace.getConfiguration("magentLsp").get("approvals.diffEditor", true)) return;
+    while (Date.now() - this.typed < QUIET_MS) await new Promise((done) => setTimeout(done, 200));
+    if ([...this.conversations.pending.keys()][0] === request.requestId) await this.show(request.requestId);
+  }
+
+  private async diff(id: string, name: string, before: string, after: string, title: string): Promise<void> {
+    const left = this.document(id, "before", name, before);
+    const right = this.document(id, "after", name, after);
+    await commands.executeCommand("vscode.diff", left, right, title, { preview: true });
+  }
+
+  private document(id: string, side: string, name: string, text: string): Uri {
+    const uri = Uri.from({ scheme: SCHEME, path: `/${id}/${side}/${name}` });
+    this.texts.set(uri.toString(), text);
+    this.changed.fire(uri);
+    return uri;
+  }
+
+  private async close(requestId: string): Promise<void> {
+    const tabs = window.tabGroups.all
+      .flatMap((group) => group.tabs)
+      .filter(({ input }) => input instanceof TabInputTextDiff && isOf(input.modified, requestId));
+    if (tabs.length > 0) await window.tabGroups.close(tabs);
+    for (const uri of [...this.texts.keys()]) if (isOf(Uri.parse(uri), requestId)) this.texts.delete(uri);
+    const [next] = this.conversations.pending.values();
+    if (next) await this.showSoon(next);
+  }
+}
+
+function isOf(uri: Uri, requestId: string): boolean {
+  return uri.scheme === SCHEME && uri.path.startsWith(`/${requestId}/`);
+}
+
+/** The text that a diff was made from: the buffer's, else the file's; undefined if it cannot be read. */
+async function current(name: string, diff: string): Promise<string | undefined> {
+  if (diff.startsWith("--- /dev/null")) return "";
+  for (const uri of places(name)) {
+    const open = workspace.textDocuments.find((document) => document.uri.toString() === uri.toString());
+    if (open) return open.getText();
+    try {
+      return new TextDecoder("utf-8", { fatal: true }).decode(await workspace.fs.readFile(uri));
+    } catch {
+      continue; // not in this folder, or no text
+    }
+  }
+  return undefined;
+}
+
+/** Where a file that the server names may be. */
+export function places(name: string): Uri[] {
+  if (isAbsolute(name)) return [Uri.file(name)];
+  return (workspace.workspaceFolders ?? []).map((folder) => Uri.joinPath(folder.uri, name));
+}
+
+/** The text after a unified diff; false if the diff was cut, shows blanks as marks, or does not fit. */
+function patched(before: string, diff: string): string | false {
+  if (diff.slice(diff.lastIndexOf("\n") + 1).startsWith(CUT)) return false;
+  try {
+    return applyPatch(before.replaceAll("\r\n", "\n"), diff, { autoConvertLineEndings: false });
+  } catch {
+    return false;
+  }
+}
+
+async function choose(request: PermissionRequest): Promise<{ reply?: Reply; feedback?: string }> {
+  const icons = { allow_once: "$(check)", allow_session: "$(check-all)", allow_always: "$(verified)", reject: "$(close)" };
+  const saying = { label: "$(comment) Reject and say why…", reply: "reject" as Reply, why: true };
+  const items = request.options.map(({ reply, title }, number) => {
+    return { label: `${icons[reply]} ${request.labels?.[number] ?? title}`, reply, why: false };
+  });
+  const chosen = await window.showQuickPick([...items, saying], {
+    title: `Magent: ${request.title}`,
+    placeHolder: request.command ?? request.reason,
+    ignoreFocusOut: true,
+  });
+  if (!chosen?.why) return { reply: chosen?.reply };
+  const feedback = await askReason();
+  return feedback ? { reply: "reject", feedback } : {};
+}
+
+function askReason(): Thenable<string | undefined> {
+  return window.showInputBox({ title: "What should the agent do instead?", prompt: "It goes on with your answer.", ignoreFocusOut: true });
+}

@@ -1,0 +1,193 @@
+// The chat view: hands conversations to the web view, and what is clicked there to commands.
+
+import { randomBytes } from "node:crypto";
+import { commands, type Disposable, type TextEditor, Uri, type Webview, type WebviewView, type WebviewViewProvider, window, workspace } from "vscode";
+
+import { places } from "./approvals";
+import type { Choices } from "./choices";
+import type { Connection } from "./connection";
+import { type Conversations, placeWords } from "./conversations";
+import type { Started } from "./protocol";
+import { shortModel } from "./status";
+import type { FromView, ToView } from "./view";
+
+export class Chat implements WebviewViewProvider, Disposable {
+  private view: WebviewView | undefined;
+  private readonly listeners: Disposable[];
+  private wanted: ToView | undefined;
+
+  constructor(
+    private readonly root: Uri,
+    private readonly conversations: Conversations,
+    private readonly connection: Connection,
+    private readonly choices: Choices,
+  ) {
+    this.listeners = [
+      conversations.onChange((changes) => this.tell({ type: "change", changes })),
+      conversations.onShow(() => this.show()),
+      conversations.onState(() => this.state()),
+      conversations.onStarted(() => void this.reveal()),
+      window.onDidChangeTextEditorSelection(() => this.state()),
+      window.onDidChangeActiveTextEditor(() => this.state()),
+    ];
+  }
+
+  dispose(): void {
+    for (const listener of this.listeners) listener.dispose();
+  }
+
+  resolveWebviewView(view: WebviewView): void {
+    this.view = view;
+    view.webview.options = { enableScripts: true, localResourceRoots: [Uri.joinPath(this.root, "dist"), Uri.joinPath(this.root, "media")] };
+    view.webview.onDidReceiveMessage((message: FromView) => void this.heard(message));
+    view.onDidDispose(() => (this.view = undefined));
+    view.webview.html = page(view.webview, this.root);
+  }
+
+  /** Bring the chat up with the cursor in its input. */
+  async focus(text?: string): Promise<void> {
+    this.wanted = { type: "focus", text };
+    await commands.executeCommand("magentLsp.chat.focus");
+    if (this.view) this.tell(this.wanted);
+  }
+
+  /** What the person looks at, as arguments of `magent.prompt`. */
+  static place(editor: TextEditor | undefined): Record<string, unknown> {
+    if (!editor || editor.document.uri.scheme !== "file") return {};
+    const { start, end } = editor.selection;
+    return { uri: editor.document.uri.toString(), range: { start, end } };
+  }
+
+  private async reveal(): Promise<void> {
+    if (this.view?.visible || !workspace.getConfiguration("magentLsp").get("chat.open", true)) return;
+    if (this.view) this.view.show(true);
+    else {
+      await commands.executeCommand("magentLsp.chat.focus");
+      await commands.executeCommand("workbench.action.focusActiveEditorGroup");
+    }
+  }
+
+  private async heard(message: FromView): Promise<void> {
+    switch (message.type) {
+      case "ready":
+        return this.ready();
+      case "send":
+        return this.send(message.text, message.withPlace);
+      case "reply":
+        return void (await commands.executeCommand("magentLsp.answer", message.reply, message.requestId));
+      case "open":
+        return open(message.path);
+      case "diff":
+        return void (await commands.executeCommand("magentLsp.showDiff", message.requestId));
+      case "rejectSaying":
+        return void (await commands.executeCommand("magentLsp.rejectSaying", message.requestId));
+      case "undo":
+      case "redo":
+        return void (await commands.executeCommand(`magentLsp.${message.type}`, message.runId));
+      case "cancel":
+        return void (await commands.executeCommand("magentLsp.cancel", this.conversations.runHere?.runId));
+      default:
+        return void (await commands.executeCommand(`magentLsp.${message.type}`));
+    }
+  }
+
+  private async ready(): Promise<void> {
+    this.show();
+    this.state();
+    if (this.wanted) this.tell(this.wanted);
+    if (!this.connection.ready) return;
+    const found = await this.connection.execute<{ name: string; description: string }[]>("magent.slashCommands");
+    if (found) this.tell({ type: "commands", commands: found });
+  }
+
+  private async send(text: string, withPlace: boolean): Promise<void> {
+    const run = this.conversations.runHere;
+    if (run && !text.startsWith("/")) {
+      const steered = await this.connection.execute<{ ok: boolean }>("magent.steer", { runId: run.runId, message: text });
+      if (steered?.ok) return this.conversations.tell("info", `You: ${text}`);
+    }
+    const { current } = this.conversations;
+    const started = await this.connection.execute<Started>("magent.prompt", {
+      prompt: text,
+      ...(current ? { sessionId: current.sessionId } : {}),
+      ...(withPlace ? Chat.place(window.activeTextEditor) : {}),
+      ...this.choices.agent(),
+      ...this.choices.model(),
+    });
+    // It failed before it began: the text must not be lost.
+    if (!started) this.tell({ type: "focus", text });
+  }
+
+  private show(): void {
+    const thread = this.conversations.current;
+    if (this.view) this.view.description = thread?.title.slice(0, 60);
+    this.tell({ type: "show", items: thread?.items ?? [], title: thread?.title ?? "" });
+  }
+
+  private state(): void {
+    const { runHere, agent, model, doing } = this.conversations;
+    this.tell({
+      type: "state",
+      running: runHere !== undefined,
+      doing,
+      agent: this.choices.agent().agent ?? (agent || "build"),
+      model: shortModel(this.choices.model().model ?? model),
+      place: words(window.activeTextEditor),
+      ready: this.connection.ready,
+    });
+  }
+
+  private tell(message: ToView): void {
+    void this.view?.webview.postMessage(message);
+  }
+}
+
+function words(editor: TextEditor | undefined): string {
+  return editor?.document.uri.scheme === "file" ? placeWords(editor.document.uri.toString(), editor.selection) : "";
+}
+
+/** Open a file that an answer names, `src/a.py` or `src/a.py:12`. */
+async function open(link: string): Promise<void> {
+  const [, path = link, line] = /^(.*?)(?:[:#]L?(\d+))?$/.exec(decodeURIComponent(link)) ?? [];
+  for (const uri of places(path)) {
+    try {
+      const editor = await window.showTextDocument(uri, { preview: true });
+      if (line) await commands.executeCommand("revealLine", { lineNumber: Number(line) - 1, at: "center" });
+      return void editor;
+    } catch {
+      continue; // not in this folder
+    }
+  }
+  void window.showInformationMessage(`Magent: there is no file ${path} in this workspace.`);
+}
+
+function page(webview: Webview, root: Uri): string {
+  const nonce = randomBytes(16).toString("base64url");
+  const script = webview.asWebviewUri(Uri.joinPath(root, "dist", "chat.js"));
+  const style = webview.asWebviewUri(Uri.joinPath(root, "media", "chat.css"));
+  return `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="UTF-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src ${webview.cspSource}; script-src 'nonce-${nonce}';">
+<link rel="stylesheet" href="${style}">
+<title>Magent</title>
+</head>
+<body>
+<main id="thread" role="log" aria-live="polite"></main>
+<form id="composer">
+<ul id="completions" hidden></ul>
+<textarea id="input" rows="2" aria-label="Message"></textarea>
+<div id="bar">
+<button type="button" class="chip" id="place" title="What you look at goes with the message; click to leave it out"></button>
+<button type="button" class="chip" id="agent" title="Pick an agent"></button>
+<button type="button" class="chip" id="model" title="Pick a model"></button>
+<span class="room"></span>
+<button type="button" id="stop" class="secondary" title="Cancel what runs here" hidden>Stop</button>
+<button type="submit" id="send" title="Send (Enter)">Send</button>
+</div>
+</form>
+<script nonce="${nonce}" src="${script}"></script>
+</body>
+</html>`;
+}

@@ -1,0 +1,120 @@
+// The commands of the palette, of menus and of keys.
+
+import { commands, type Disposable, type TextEditor, window, workspace } from "vscode";
+
+import type { Approvals } from "./approvals";
+import { Chat } from "./chat";
+import type { Choices } from "./choices";
+import type { Connection } from "./connection";
+import type { Conversations } from "./conversations";
+import type { Reply, Started } from "./protocol";
+import { showMenu } from "./status";
+
+export interface Parts {
+  conversations: Conversations;
+  connection: Connection;
+  choices: Choices;
+  approvals: Approvals;
+  chat: Chat;
+}
+
+interface Session {
+  sessionId: string;
+  title: string;
+  updated: string;
+  empty: boolean;
+  parent?: string;
+  forked?: boolean;
+}
+
+/** Register them all. */
+export function registerCommands(parts: Parts): Disposable[] {
+  const { conversations, connection, choices, approvals, chat } = parts;
+  const all: Record<string, (...args: never[]) => unknown> = {
+    prompt: () => prompt(parts),
+    ask: () => ask(parts),
+    explain: () => askAbout(connection, editor(), "/explain"),
+    newChat: () => (conversations.show(undefined), chat.focus()),
+    sessions: () => sessions(parts),
+    cancel: (runId?: string) => connection.execute("magent.cancel", runId ? { runId } : {}),
+    answer: (reply?: Reply, requestId?: string) => approvals.answer(reply, requestId),
+    accept: () => approvals.answer("allow_once"),
+    reject: () => approvals.answer("reject"),
+    rejectSaying: (requestId?: string) => approvals.rejectSaying(requestId),
+    showDiff: (requestId?: string) => approvals.show(requestId),
+    undo: (runId?: string) => takeBack(parts, "undo", runId),
+    redo: (runId?: string) => takeBack(parts, "redo", runId),
+    pickAgent: () => choices.pickAgent(connection),
+    pickModel: () => choices.pickModel(connection),
+    trust: () => connection.execute("magent.trust"),
+    doctor: () => connection.execute("magent.doctor"),
+    settings: () => commands.executeCommand("workbench.action.openSettings", "@ext:magent-lsp.magent-lsp"),
+    restart: () => connection.restart(),
+    log: () => connection.showLog(),
+    menu: () => showMenu(conversations, connection),
+  };
+  return Object.entries(all).map(([name, run]) => commands.registerCommand(`magentLsp.${name}`, run));
+}
+
+function editor(): TextEditor | undefined {
+  const active = window.activeTextEditor;
+  if (!active) void window.showInformationMessage("Magent: open a file first.");
+  return active;
+}
+
+async function prompt({ connection, choices }: Parts): Promise<void> {
+  const active = window.activeTextEditor;
+  const selected = active && !active.selection.isEmpty ? "the selection" : active ? "this file" : "this project";
+  const text = await window.showInputBox({ title: `Magent: what shall be done with ${selected}?`, placeHolder: "Extract the loop into a function" });
+  if (!text) return;
+  const place = Chat.place(active);
+  await connection.execute<Started>("magent.prompt", { prompt: text, ...place, ...choices.agent(), ...choices.model() });
+}
+
+async function ask({ connection }: Parts): Promise<void> {
+  const active = editor();
+  if (!active) return;
+  const question = await window.showInputBox({ title: "Magent: what do you want to know about this place?", placeHolder: "Nothing: explain it" });
+  if (question !== undefined) await askAbout(connection, active, question || "/explain");
+}
+
+async function askAbout(connection: Connection, active: TextEditor | undefined, question: string): Promise<void> {
+  if (!active) return;
+  const { start, end } = active.selection;
+  await connection.execute<Started>("magent.ask", { uri: active.document.uri.toString(), range: { start, end }, question });
+}
+
+async function sessions({ conversations, connection, chat }: Parts): Promise<void> {
+  const folder = workspace.workspaceFolders?.[0]?.uri.toString();
+  const found = await connection.execute<Session[]>("magent.sessions", folder ? { folder } : {});
+  const items = found
+    ?.filter((session) => !session.empty && (!session.parent || session.forked))
+    .map((session) => ({ label: session.title, description: new Date(session.updated).toLocaleString(), session }));
+  if (!items) return;
+  const chosen = await window.showQuickPick(items, { title: "Earlier conversations of this folder", placeHolder: items.length ? "" : "There are none yet" });
+  if (!chosen) return;
+  const { sessionId, title } = chosen.session;
+  const thread = conversations.thread(sessionId);
+  if (thread.items.length === 0) {
+    const written = await connection.execute<{ text: string }>("magent.exportSession", { sessionId });
+    thread.title = title;
+    thread.add({ kind: "text", id: "earlier", text: written?.text ?? "" });
+  }
+  conversations.show(thread);
+  await chat.focus();
+}
+
+async function takeBack({ conversations, connection }: Parts, what: "undo" | "redo", runId?: string): Promise<void> {
+  const run = runId ?? conversations.changed.at(-1);
+  if (!run) {
+    void window.showInformationMessage("Magent: no run of this window has changed anything yet.");
+    return;
+  }
+  const report = await connection.execute<{ restored: string[]; conflicts: string[] }>(`magent.${what}`, { runId: run });
+  if (!report) return;
+  const names = (uris: string[]): string => uris.map((uri) => decodeURIComponent(uri.slice(uri.lastIndexOf("/") + 1))).join(", ");
+  const { restored, conflicts } = report;
+  if (conflicts.length > 0) void window.showWarningMessage(`Magent: ${names(conflicts)} changed since and stays as it is.`);
+  if (restored.length > 0) conversations.tell("info", `${what === "undo" ? "Undone" : "Done again"}: ${names(restored)}.`);
+  else if (conflicts.length === 0) void window.showInformationMessage(`Magent: there is nothing to ${what}.`);
+}

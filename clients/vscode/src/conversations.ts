@@ -1,0 +1,164 @@
+// All conversations of this window, and what is going on in them.
+
+import { EventEmitter } from "vscode";
+
+import type { Envelope, PermissionRequest, Range, RunFinished, Started } from "./protocol";
+import { type Change, Thread } from "./thread";
+
+export interface Running {
+  runId: string;
+  sessionId: string;
+  agent: string;
+  model: string;
+}
+
+export class Conversations {
+  private readonly threads = new Map<string, Thread>();
+  /** The session of each root run, and for a subagent's run that of its root. */
+  private readonly sessionOf = new Map<string, string>();
+  private readonly nested = new Set<string>();
+
+  /** Runs at work, oldest first; subagents are part of theirs. */
+  readonly running = new Map<string, Running>();
+  /** Requests that wait for an answer, oldest first. */
+  readonly pending = new Map<string, PermissionRequest>();
+  /** Runs that changed something, oldest first; the last one is what `undo` means. */
+  readonly changed: string[] = [];
+  /** The conversation that the chat shows. */
+  current: Thread | undefined;
+  agent = "";
+  model = "";
+  costUsd = 0;
+  /** What the server says is going on. */
+  doing = "";
+
+  private readonly changes = new EventEmitter<Change[]>();
+  private readonly states = new EventEmitter<void>();
+  private readonly shown = new EventEmitter<Thread | undefined>();
+  private readonly asked = new EventEmitter<PermissionRequest>();
+  private readonly answered = new EventEmitter<string>();
+  private readonly started = new EventEmitter<Running>();
+  /** The current conversation grew. */
+  readonly onChange = this.changes.event;
+  /** What runs, waits or costs changed. */
+  readonly onState = this.states.event;
+  /** Another conversation is the current one. */
+  readonly onShow = this.shown.event;
+  readonly onAsked = this.asked.event;
+  /** With the id of a request that nobody need answer any more. */
+  readonly onAnswered = this.answered.event;
+  readonly onStarted = this.started.event;
+
+  /** `roots`: folders whose names a person need not read. */
+  constructor(private readonly roots: () => string[]) {}
+
+  /** Take an event of the server. */
+  take(envelope: Envelope): void {
+    const { runId, event } = envelope;
+    if (event.type === "permission_requested") event.labels = labels(event, this.roots());
+    if (event.type === "run_started") this.begin(envelope.sessionId, runId, event);
+    const thread = this.thread(this.sessionOf.get(runId) ?? envelope.sessionId);
+    const changes = thread.apply(envelope, this.nested.has(runId));
+    if (thread === this.current) this.changes.fire(changes);
+    switch (event.type) {
+      case "permission_requested":
+        this.pending.set(event.requestId, event);
+        this.asked.fire(event);
+        break;
+      case "permission_resolved":
+        this.pending.delete(event.requestId);
+        this.answered.fire(event.requestId);
+        break;
+      case "run_finished":
+        if (!this.nested.has(runId)) this.end(runId, event);
+        break;
+      case "text_delta":
+      case "reasoning_delta":
+        return; // nothing that a status bar shows
+    }
+    this.states.fire();
+  }
+
+  /** Show a conversation, or an empty one. */
+  show(thread: Thread | undefined): void {
+    this.current = thread;
+    this.shown.fire(thread);
+  }
+
+  /** The conversation of a session; a new one is empty. */
+  thread(sessionId: string): Thread {
+    let thread = this.threads.get(sessionId);
+    if (!thread) this.threads.set(sessionId, (thread = new Thread(sessionId)));
+    return thread;
+  }
+
+  /** The run of the current conversation, if it is at work. */
+  get runHere(): Running | undefined {
+    return [...this.running.values()].find((run) => run.sessionId === this.current?.sessionId);
+  }
+
+  /** A run was started about a place: the arguments of its command, and the answer. */
+  about({ uri, range }: { uri?: string; range?: Range }, { runId, sessionId }: Started): void {
+    const thread = this.thread(sessionId);
+    const changes = uri ? thread.about(runId, placeWords(uri, range)) : [];
+    if (thread === this.current) this.changes.fire(changes);
+  }
+
+  /** The server says what it does. */
+  says(words: string): void {
+    this.doing = words;
+    this.states.fire();
+  }
+
+  /** Show a message of our own in the current conversation. */
+  tell(level: "info" | "warning" | "error", message: string): void {
+    if (this.current) this.changes.fire([this.current.notice(level, message)]);
+  }
+
+  /** The server has gone: nothing runs or waits any more. */
+  interrupt(): void {
+    for (const requestId of this.pending.keys()) this.answered.fire(requestId);
+    this.pending.clear();
+    if (this.running.size > 0) this.tell("error", "The server has stopped; what was running has ended.");
+    this.running.clear();
+    this.states.fire();
+  }
+
+  private begin(sessionId: string, runId: string, event: { agent: string; model: string; parentRunId?: string }): void {
+    if (event.parentRunId) {
+      this.nested.add(runId);
+      this.sessionOf.set(runId, this.sessionOf.get(event.parentRunId) ?? sessionId);
+      return;
+    }
+    this.sessionOf.set(runId, sessionId);
+    const run = { runId, sessionId, agent: event.agent, model: event.model };
+    this.running.set(runId, run);
+    this.agent = event.agent;
+    this.model = event.model;
+    this.doing = "thinking";
+    const thread = this.thread(sessionId);
+    // The newest run is what a person wants to see, unless they look at one that is still at work.
+    if (thread !== this.current && !this.runHere) this.show(thread);
+    this.started.fire(run);
+  }
+
+  private end(runId: string, event: RunFinished): void {
+    this.running.delete(runId);
+    this.costUsd += event.usage.costUsd ?? 0;
+    if (event.edits.some((edit) => edit.outcome === "applied")) this.changed.push(runId);
+  }
+}
+
+/** The titles of the options, with paths as a person would name them. */
+function labels({ options }: PermissionRequest, roots: string[]): string[] {
+  return options.map(({ title }) => roots.reduce((text, root) => text.replaceAll(`${root}/`, ""), title));
+}
+
+/** `indent.py:13-15`, or the name alone for a cursor. */
+export function placeWords(uri: string, range?: Range): string {
+  const name = decodeURIComponent(uri.slice(uri.lastIndexOf("/") + 1));
+  if (!range) return name;
+  const { start, end } = range;
+  if (start.line !== end.line) return `${name}:${start.line + 1}-${end.line + 1}`;
+  return start.character === end.character ? name : `${name}:${start.line + 1}`;
+}

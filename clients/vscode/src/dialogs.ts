@@ -1,0 +1,80 @@
+// What the server asks of the editor: to save, to show a diff, to ask the person.
+
+import { Uri, window, workspace } from "vscode";
+import type { LanguageClient, MessageActionItem, ShowMessageRequestParams } from "vscode-languageclient/node";
+
+import type { Approvals } from "./approvals";
+import type { Conversations } from "./conversations";
+import type { PermissionRequest } from "./protocol";
+
+interface Input {
+  title: string;
+  message: string;
+  options?: string[];
+  multiple?: boolean;
+  default?: string;
+}
+
+interface Comparison {
+  uri: string;
+  original: string;
+  modified: string;
+  title: string;
+}
+
+/** Serve the server's requests of this kind. */
+export function serveDialogs(client: LanguageClient, conversations: Conversations, approvals: Approvals): void {
+  client.onRequest("magent/save", save);
+  client.onRequest("magent/input", input);
+  client.onRequest("magent/showDiff", async ({ uri, original, modified, title }: Comparison) => {
+    await approvals.compare(Uri.parse(uri), original, modified, title);
+    return null;
+  });
+  client.onRequest("window/showMessageRequest", (params: ShowMessageRequestParams) => {
+    const request = [...conversations.pending.values()].find((pending) => isAbout(params, pending));
+    return request ? settled(conversations, request) : ask(params);
+  });
+}
+
+async function save({ uris }: { uris: string[] }): Promise<{ saved: string[] }> {
+  const wanted = new Set(uris.map((uri) => Uri.parse(uri).toString()));
+  const saved: string[] = [];
+  for (const document of workspace.textDocuments) {
+    const uri = document.uri.toString();
+    if (wanted.has(uri) && (!document.isDirty || (await document.save()))) saved.push(uri);
+  }
+  return { saved };
+}
+
+async function input(question: Input): Promise<{ value: string | string[] } | null> {
+  const { title, message: placeHolder, options, multiple } = question;
+  const common = { title, placeHolder, ignoreFocusOut: true };
+  let value: string | string[] | undefined;
+  if (!options) value = await window.showInputBox({ title, prompt: placeHolder, value: question.default, ignoreFocusOut: true });
+  else if (multiple) value = await window.showQuickPick(options, { ...common, canPickMany: true });
+  else value = await window.showQuickPick(options, common);
+  return value === undefined ? null : { value };
+}
+
+/** Whether a dialog repeats a request that the chat and the diff editor show already. */
+function isAbout(params: ShowMessageRequestParams, request: PermissionRequest): boolean {
+  const titles = params.actions?.map((action) => action.title).join("\n");
+  const offered = request.options.map((option) => option.title).join("\n");
+  return titles === offered && params.message.startsWith(`Magent: ${request.title}`);
+}
+
+/** The dialog stays open until the request is answered elsewhere; what it says then no longer matters. */
+function settled(conversations: Conversations, request: PermissionRequest): Promise<null> {
+  return new Promise((resolve) => {
+    const listener = conversations.onAnswered((requestId) => {
+      if (requestId !== request.requestId) return;
+      listener.dispose();
+      resolve(null);
+    });
+  });
+}
+
+async function ask({ type, message, actions = [] }: ShowMessageRequestParams): Promise<MessageActionItem | null> {
+  const show = type === 1 ? window.showErrorMessage : type === 2 ? window.showWarningMessage : window.showInformationMessage;
+  return (await show<MessageActionItem>(message, ...actions)) ?? null;
+}

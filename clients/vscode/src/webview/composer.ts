@@ -1,0 +1,124 @@
+// The input below a conversation: Enter sends, / completes commands.
+
+import type { Say } from "./render";
+
+export interface Slash {
+  name: string;
+  description: string;
+}
+
+const MOST = 8;
+
+export class Composer {
+  commands: Slash[] = [];
+  private readonly input = element("input") as HTMLTextAreaElement;
+  private readonly list = element("completions");
+  private readonly place = element("place");
+  private withPlace = true;
+  private chosen = 0;
+
+  constructor(private readonly say: Say) {
+    element("composer").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.send();
+    });
+    this.input.addEventListener("keydown", (event) => this.key(event));
+    this.input.addEventListener("input", () => this.complete());
+    this.place.addEventListener("click", () => {
+      this.withPlace = !this.withPlace;
+      this.place.classList.toggle("off", !this.withPlace);
+      this.input.focus();
+    });
+    element("agent").addEventListener("click", () => say({ type: "pickAgent" }));
+    element("model").addEventListener("click", () => say({ type: "pickModel" }));
+    element("stop").addEventListener("click", () => say({ type: "cancel" }));
+  }
+
+  focus(text?: string): void {
+    if (text) this.input.value = text;
+    this.input.focus();
+  }
+
+  show(state: { running: boolean; agent: string; model: string; place: string; ready: boolean }): void {
+    element("stop").hidden = !state.running;
+    element("send").textContent = state.running ? "Steer" : "Send";
+    element("agent").textContent = state.agent;
+    element("model").textContent = state.model || "model";
+    this.place.textContent = state.place;
+    this.place.hidden = !state.place;
+    this.input.placeholder = !state.ready
+      ? "The server does not run"
+      : state.running
+        ? "Say something to the running agent"
+        : "Ask, or say what to change; / for commands";
+  }
+
+  private send(): void {
+    const text = this.input.value.trim();
+    if (!text) return;
+    this.say({ type: "send", text, withPlace: this.withPlace });
+    this.input.value = "";
+    this.complete();
+  }
+
+  private key(event: KeyboardEvent): void {
+    const open = !this.list.hidden;
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+      event.preventDefault();
+      if (open) this.take();
+      else this.send();
+    } else if (open && event.key === "Tab") {
+      event.preventDefault();
+      this.take();
+    } else if (open && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
+      event.preventDefault();
+      this.chosen += event.key === "ArrowDown" ? 1 : -1;
+      this.draw();
+    } else if (open && event.key === "Escape") this.list.hidden = true;
+  }
+
+  private complete(): void {
+    this.chosen = 0;
+    this.draw();
+  }
+
+  private matches(): Slash[] {
+    const [, typed] = /^\/([\w:-]*)$/.exec(this.input.value) ?? [];
+    return typed === undefined ? [] : this.commands.filter((command) => command.name.startsWith(typed)).slice(0, MOST);
+  }
+
+  private draw(): void {
+    const matches = this.matches();
+    this.list.hidden = matches.length === 0;
+    this.chosen = matches.length ? (this.chosen + matches.length) % matches.length : 0;
+    this.list.replaceChildren(
+      ...matches.map((command, number) => {
+        const row = document.createElement("li");
+        row.classList.toggle("chosen", number === this.chosen);
+        const name = document.createElement("b");
+        name.textContent = `/${command.name}`;
+        row.append(name, ` ${command.description}`);
+        row.addEventListener("mousedown", (event) => {
+          event.preventDefault();
+          this.chosen = number;
+          this.take();
+        });
+        return row;
+      }),
+    );
+  }
+
+  private take(): void {
+    const match = this.matches()[this.chosen];
+    if (!match) return;
+    this.input.value = `/${match.name} `;
+    this.list.hidden = true;
+    this.input.focus();
+  }
+}
+
+export function element(id: string): HTMLElement {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`there is no element ${id}`);
+  return found;
+}

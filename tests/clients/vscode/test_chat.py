@@ -1,0 +1,129 @@
+"""Questions, conversations, cancelling and settings, in the real VS Code."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.clients.vscode.window import Window
+from tests.support.editors import Desk, calling, wait_until
+
+pytestmark = [pytest.mark.editor, pytest.mark.timeout(180)]
+
+Open = Callable[..., Window]
+
+ANSWER = """It returns the **blanks** a line begins with:
+
+1. `lstrip` takes them away,
+2. the lengths say how many there were.
+
+See [indent.py](src/indent.py:13), and <script>alert(1)</script> is only text.
+"""
+
+
+def test_a_question_at_a_place_is_answered_in_the_chat(desk: Desk, open_window: Open) -> None:
+    desk.model.queue({"text": ANSWER, "reasoning": "A short function."}, {"text": "Because of tabs."})
+    window = open_window()
+    window.open(desk.name)
+    window.select_lines(14, 14)
+    window.run("Magent: Ask About This Place")
+    window.answer_box("What is it for?", "what do you want to know")
+    chat = window.chat
+    chat.item("end", "Done").wait_for()
+    answer = chat.item("text")
+    assert answer.locator("strong").inner_text() == "blanks"
+    assert answer.locator("li").count() == 2
+    assert "<script>alert(1)</script>" in answer.inner_text()
+    assert "What is it for?" in str(desk.model.requests()[0]["messages"])
+    chat.send("And why not strip?")
+    chat.item("text", "Because of tabs.").wait_for()
+    window.picture("question")
+    assert "the **blanks**" in str(desk.model.requests()[1]["messages"])
+    assert desk.status() == []
+
+
+def test_cancel_in_the_middle_of_an_answer(desk: Desk, open_window: Open) -> None:
+    desk.model.queue({"text": "Once upon a time " * 200, "delay": 0.2}, {"text": "Gladly."})
+    window = open_window()
+    window.open(desk.name)
+    window.run("Magent: Open the Chat")
+    chat = window.chat
+    chat.send("Tell me a story")
+    chat.item("text", "Once upon").wait_for()
+    window.picture("streaming")
+    chat.button("Stop").click()
+    chat.item("end", "Cancelled").wait_for()
+    window.status.locator(".codicon-sparkle").wait_for()
+    chat.send("A shorter one, please")
+    chat.item("text", "Gladly.").wait_for()
+
+
+def test_the_menu_behind_the_status_bar_answers(desk: Desk, open_window: Open) -> None:
+    desk.model.queue(calling("bash", command="touch made.txt"), {"text": "Made."})
+    window = open_window({"magentLsp.chat.open": False})
+    window.run("Magent: Prompt on Selection")
+    window.answer_box("make a file", "what shall be done with this project?")
+    window.page.locator(".statusbar-item", has_text="Magent asks").wait_for()
+    window.status.click()
+    window.picture("menu")
+    window.page.locator(".quick-input-list .monaco-list-row", has_text="Answer the open question").click()
+    window.page.locator(".quick-input-widget", has_text="touch made.txt").wait_for()
+    window.picture("answer")
+    window.page.locator(".quick-input-list .monaco-list-row", has_text="Allow once").click()
+    wait_until((desk.root / "made.txt").exists, 10, "the command ran")
+
+
+def test_pickers_count_for_the_next_prompt(desk: Desk, open_window: Open) -> None:
+    desk.model.queue({"text": "A plan."})
+    window = open_window()
+    window.run("Magent: Open the Chat")
+    window.chat.frame.locator("#agent").click()
+    window.page.locator(".quick-input-list .monaco-list-row", has_text="plan").first.click()
+    window.chat.frame.locator("#agent", has_text="plan").wait_for()
+    window.chat.frame.locator("#model").click()
+    window.page.locator(".quick-input-list .monaco-list-row", has_text="Another model").click()
+    window.answer_box("openai/gpt-4o-mini", "The model, as provider/name")
+    window.chat.frame.locator("#model", has_text="gpt-4o-mini").wait_for()
+    window.chat.send("/rev")
+    window.chat.frame.locator("#input").fill("/rev")
+    window.chat.frame.locator("#completions li", has_text="/review").wait_for()
+    window.picture("pickers")
+    window.chat.frame.locator("#input").fill("")
+    window.chat.send("What would you do?")
+    window.chat.item("text", "A plan.").wait_for()
+    request = desk.model.requests()[-1]
+    assert request["model"] == "gpt-4o-mini"
+    assert "edit_file" not in str([tool["function"]["name"] for tool in request["tools"]])
+
+
+def test_settings_reach_the_server_and_defaults_do_not(desk: Desk, open_window: Open) -> None:
+    desk.model.queue(calling("bash", command="touch made.txt"), {"text": "Made."})
+    # `model` is only in config.yaml: VS Code's own default for it, `auto`, must not win.
+    window = open_window({"magentLsp.permission": {"bash": "allow"}})
+    window.run("Magent: Prompt on Selection")
+    window.answer_box("make a file", "what shall be done with this project?")
+    window.chat.item("end", "Done").wait_for()
+    assert (desk.root / "made.txt").exists()
+    assert desk.model.requests()[0]["model"] == "gpt-4o"
+
+
+def test_a_repository_cannot_loosen_rules(desk: Desk, open_window: Open) -> None:
+    (desk.root / ".vscode").mkdir()
+    (desk.root / ".vscode/settings.json").write_text('{"magentLsp.permission": {"bash": "allow"}}')
+    desk.model.queue(calling("bash", command="touch made.txt"), {"text": "Made."})
+    window = open_window()
+    window.run("Magent: Prompt on Selection")
+    window.answer_box("make a file", "what shall be done with this project?")
+    window.chat.button("Reject").click()
+    window.chat.item("end", "you rejected a step").wait_for()
+    assert not (desk.root / "made.txt").exists()
+
+
+def test_a_missing_server_says_what_to_do(desk: Desk, open_window: Open) -> None:
+    desk.env["PATH"] = "/usr/bin:/bin"
+    window = open_window({"magentLsp.server.command": []}, ready=False)
+    toast = window.page.locator(".notification-toast", has_text="pipx install magent-lsp")
+    toast.wait_for()
+    window.picture("no-server")
+    toast.locator(".monaco-button", has_text="How to install it").click()
+    window.page.locator(".getting-started-step", has_text="Install the server").first.wait_for()
+    window.picture("walkthrough")

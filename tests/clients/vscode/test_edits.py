@@ -1,0 +1,152 @@
+"""From a selection to an edit in the buffer and back, in the real VS Code."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from tests.clients.vscode.window import Window
+from tests.support.editors import Desk, calling, wait_until
+
+pytestmark = [pytest.mark.editor, pytest.mark.timeout(180)]
+
+OLD = "    return line[: len(line) - len(line.lstrip(BLANKS))]"
+NEW = "    body = line.lstrip(BLANKS)\n    return line.removesuffix(body)"
+
+Open = Callable[..., Window]
+
+
+def edits(desk: Desk) -> None:
+    """Have the model make one edit, and say so."""
+    first = "`lstrip` runs **once**; naming its result says why."
+    desk.model.queue(
+        calling("edit_file", first, path=desk.name, old_string=OLD, new_string=NEW),
+        {"text": "`indent_of` now says what it takes away:\n\n```python\nindent_of('  x')  # '  '\n```\n"},
+    )
+
+
+def waiting(window: Window) -> None:
+    """Have the edit wait for permission, seen as a diff."""
+    window.action("Magent: Improve")
+    window.chat.button("Allow once").wait_for()
+    window.page.locator(".monaco-diff-editor .line-insert").first.wait_for()
+
+
+def last_answer(desk: Desk) -> str:
+    """What the model was told of its tool call."""
+    return str(desk.wait_requests(2)[1]["messages"][-1]["content"])
+
+
+def test_an_edit_is_chosen_seen_accepted_and_undone(desk: Desk, open_window: Open) -> None:
+    edits(desk)
+    window = open_window()
+    window.open(desk.name)
+    before = window.text()
+    window.select_lines(13, 15)
+    waiting(window)
+    window.chat.item("prompt", "indent.py:13-15").wait_for()
+    window.picture("vscode")
+    window.page.get_by_role("button", name=re.compile("^Accept")).click()
+    window.chat.item("end", "1 edit applied").wait_for()
+    assert NEW in window.wait_text("removesuffix")
+    # A file without unsaved work of the person's is saved; here it is seen that nothing else was written.
+    wait_until(lambda: NEW in desk.file.read_text(), 10, "the edit is saved")
+    assert desk.status() == [f" M {desk.name}"]
+    window.picture("accepted")
+    window.chat.button("Undo").click()
+    window.chat.item("notice", "Undone: indent.py").wait_for()
+    assert window.text() == before
+    window.chat.button("Redo").click()
+    window.chat.item("notice", "Done again: indent.py").wait_for()
+    assert NEW in window.text()
+
+
+def test_what_the_lightbulb_offers(desk: Desk, open_window: Open) -> None:
+    window = open_window()
+    window.open(desk.name)
+    window.select_lines(13, 15)
+    window.page.locator(".lightBulbWidget, .codicon-gutter-lightbulb").first.wait_for()
+    window.press("Control+.")
+    window.actions().first.wait_for()
+    window.picture("lightbulb")
+    titles = [title.strip() for title in window.actions().all_inner_texts()]
+    assert titles == ["Magent: Explain", "Magent: Improve", "Magent: Write tests", "Magent: Document"]
+
+
+def test_a_rejected_edit_changes_nothing(desk: Desk, open_window: Open) -> None:
+    edits(desk)
+    window = open_window()
+    window.open(desk.name)
+    before = window.text()
+    window.select_lines(13, 15)
+    waiting(window)
+    window.press("Control+Backspace")
+    window.chat.item("end", "you rejected a step").wait_for()
+    window.tab("indent.py: accept this edit?").wait_for(state="detached")
+    window.picture("rejected")
+    assert window.text() == before
+    assert desk.status() == []
+    assert window.status.locator(".codicon-sparkle").is_visible()
+
+
+def test_a_reason_sends_the_agent_on(desk: Desk, open_window: Open) -> None:
+    edits(desk)
+    window = open_window()
+    window.open(desk.name)
+    window.select_lines(13, 15)
+    waiting(window)
+    window.chat.button("Reject and say why…").click()
+    window.answer_box("keep it on one line", "What should the agent do instead?")
+    window.chat.item("end", "Done").wait_for()
+    assert "keep it on one line" in last_answer(desk)
+    assert desk.status() == []
+
+
+def test_unsaved_text_survives(desk: Desk, open_window: Open) -> None:
+    edits(desk)
+    window = open_window()
+    window.open(desk.name)
+    window.select_lines(1, 1)
+    window.press("End", "Enter")
+    window.type("# typed, not saved")
+    window.select_lines(14, 16)
+    waiting(window)
+    assert "# typed, not saved" in window.page.locator(".monaco-diff-editor").inner_text().replace(
+        "\xa0", " "
+    )
+    window.chat.button("Allow once").click()
+    window.chat.item("end", "1 edit applied").wait_for()
+    text = window.wait_text("removesuffix")
+    assert "# typed, not saved" in text
+    assert NEW in text
+    assert window.dirty("indent.py")
+    assert desk.status() == []
+    window.picture("unsaved")
+
+
+def test_a_new_file_and_a_command(desk: Desk, open_window: Open) -> None:
+    desk.model.queue(
+        calling(
+            "write_file",
+            "I add the test.",
+            path="src/test_indent.py",
+            content="def test_it():\n    assert True\n",
+        ),
+        calling("bash", "Now I run it.", command="cat src/test_indent.py | wc -l | tr -d ' ' > count.txt"),
+        {"text": "It is there."},
+    )
+    window = open_window()
+    window.open(desk.name)
+    window.select_lines(13, 15)
+    window.action("Magent: Write tests")
+    window.chat.button("Allow once").wait_for()
+    window.picture("new-file")
+    window.chat.button("Allow once").click()
+    window.chat.item("tool", "count.txt").wait_for()
+    window.chat.button("Allow once").wait_for()
+    window.picture("command")
+    window.chat.button("Allow once").click()
+    window.chat.item("end", "Done").wait_for()
+    assert (desk.root / "src/test_indent.py").read_text() == "def test_it():\n    assert True\n"
+    assert (desk.root / "count.txt").read_text() == "2\n"
+    window.picture("new-file-done")
