@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.editors import REPOSITORY, Desk, calling, need
 
-pytestmark = pytest.mark.editor
+pytestmark = [pytest.mark.editor, pytest.mark.timeout(240)]
 
 CLIENT = REPOSITORY / "clients/emacs"
 SUPPORT = Path(__file__).parent / "emacs/support.el"
@@ -42,7 +42,7 @@ def batch(desk: Desk) -> Batch:
             env=emacs_environment(desk),
             capture_output=True,
             text=True,
-            timeout=90,
+            timeout=200,
             check=False,
         )
         assert done.returncode == 0, done.stderr[-6000:]
@@ -100,3 +100,337 @@ def test_an_edit_is_shown_allowed_made_and_taken_back(desk: Desk, batch: Batch) 
     (test-until (test-has "def indentation"))
     """)
     assert "indent_of" in json.dumps(desk.model.requests()[0]["messages"])
+
+
+def test_ask_at_point_streams_an_answer_and_changes_nothing(desk: Desk, batch: Batch) -> None:
+    desk.script({"text": "# Indent\nIt counts `blanks`.", "reasoning": "Let me see."})
+    batch("""
+    (test-begin)
+    (goto-char (point-min))
+    (search-forward "indent_of")
+    (magent-lsp-ask "What is this?")
+    (test-ended)
+    (with-current-buffer (test-conversation)
+      (test-check (test-has "It counts `blanks`." (current-buffer)))
+      (goto-char (point-min))
+      (search-forward "blanks")
+      (test-check (eq (get-text-property (1- (point)) 'face) 'magent-lsp-code))
+      ;; What it thought is there, folded, and can be unfolded.
+      (goto-char (point-min))
+      (search-forward "Let me see.")
+      (test-check (invisible-p (1- (point))))
+      (goto-char (point-min))
+      (search-forward "thoughts")
+      (beginning-of-line)
+      (magent-lsp-toggle)
+      (search-forward "Let me see.")
+      (test-check (not (invisible-p (1- (point))))))
+    (test-check (not (buffer-modified-p (get-file-buffer test-file))))
+    """)
+    assert desk.status() == []
+
+
+def test_reject_ends_the_run_and_changes_nothing(desk: Desk, batch: Batch) -> None:
+    desk.script(calling("edit_file", path=desk.name, **RENAME), {"text": "never said"})
+    batch("""
+    (test-begin)
+    (magent-lsp-prompt "Rename it")
+    (test-press "n" (test-asks))
+    (test-ended)
+    (test-check (test-has "stopped: rejected" (test-conversation)))
+    (test-check (not (test-has "never said" (test-conversation))))
+    (test-check (test-has "def indent_of"))
+    """)
+    assert desk.status() == []
+
+
+def test_reject_with_feedback_lets_it_try_again(desk: Desk, batch: Batch) -> None:
+    desk.model.queue(
+        calling("edit_file", path=desk.name, **RENAME),
+        calling("edit_file", path=desk.name, **{**RENAME, "new_string": "def blanks_of(line"}),
+        {"text": "As you like."},
+    )
+    batch("""
+    (test-begin)
+    (magent-lsp-prompt "Rename it")
+    (test-asks)
+    (with-current-buffer (test-asks)
+      (cl-letf (((symbol-function 'read-string) (lambda (&rest _) "call it blanks_of")))
+        (call-interactively (key-binding "e"))))
+    (test-until (and (get-buffer (magent-lsp--approval-buffer test-conn))
+                     (test-has "+def blanks_of" (test-asks))))
+    (test-press "y" (test-asks))
+    (test-ended)
+    (test-check (test-has "def blanks_of"))
+    """)
+    assert "call it blanks_of" in json.dumps(desk.wait_requests(2)[1]["messages"][-1])
+
+
+def test_allow_in_this_session_asks_no_more(desk: Desk, batch: Batch) -> None:
+    desk.script(
+        calling("edit_file", path=desk.name, **RENAME),
+        calling("edit_file", path=desk.name, old_string="def find_shift(", new_string="def find("),
+        {"text": "Both done."},
+    )
+    batch("""
+    (test-begin)
+    (magent-lsp-prompt "Rename both")
+    (test-press "!" (test-asks))
+    (test-ended)
+    (test-check (test-has "def indentation("))
+    (test-check (test-has "def find("))
+    """)
+
+
+def test_cancel_ends_the_run_and_its_question(desk: Desk, batch: Batch) -> None:
+    desk.script(calling("edit_file", path=desk.name, **RENAME), {"text": "Slow", "first_delay": 60})
+    batch("""
+    (test-begin)
+    (magent-lsp-prompt "Rename it")
+    (test-asks)
+    (with-current-buffer (test-conversation) (magent-lsp-cancel-or-quit))
+    (test-ended)
+    (test-check (test-has "stopped: cancelled" (test-conversation)))
+    (test-check (null (magent-lsp-permissions test-conn)))
+    (test-until (null (get-buffer (magent-lsp--approval-buffer test-conn))))
+    (test-check (test-has "def indent_of"))
+    ;; Without a run, C-g is the usual one.
+    (test-check (eq 'quit (condition-case err
+                              (with-current-buffer (test-conversation)
+                                (magent-lsp-cancel-or-quit))
+                            (quit 'quit))))
+    """)
+
+
+def test_unsaved_text_survives_an_edit_and_is_not_saved(desk: Desk, batch: Batch) -> None:
+    desk.script(calling("edit_file", path=desk.name, **RENAME), {"text": "Done."})
+    batch("""
+    (test-begin)
+    (goto-char (point-min))
+    (insert "# mine, unsaved 𝄞\\n")
+    (goto-char (point-max))
+    (magent-lsp-prompt "Rename it")
+    (test-asks)
+    ;; Typed while the question is open: the edit is anchored anew.
+    (with-current-buffer (get-file-buffer test-file)
+      (goto-char (point-max))
+      (insert "# typed meanwhile\\n"))
+    (test-press "y" (test-asks))
+    (test-ended)
+    (test-check (test-has "def indentation("))
+    (test-check (string-prefix-p "# mine, unsaved 𝄞\\n" (test-text)))
+    (test-check (string-suffix-p "# typed meanwhile\\n" (test-text)))
+    (test-check (buffer-modified-p (get-file-buffer test-file)))
+    (with-current-buffer (get-file-buffer test-file)
+      (test-check (= (point) (point-max)))
+      ;; One step of undo takes the edit back, and nothing else.
+      (undo-boundary)
+      (undo)
+      (test-check (test-has "def indent_of("))
+      (test-check (test-has "# typed meanwhile")))
+    """)
+    assert desk.status() == []
+
+
+def test_a_new_file_in_a_new_folder_is_made_and_removed_by_undo(desk: Desk, batch: Batch) -> None:
+    desk.script(
+        calling("write_file", path="docs/new/notes.md", content="# Notes\n\nλ, no newline at the end"),
+        {"text": "Written."},
+    )
+    batch("""
+    (test-begin)
+    (magent-lsp-prompt "Write notes")
+    (test-press "y" (test-asks))
+    (test-ended)
+    (defvar notes (expand-file-name "docs/new/notes.md" (magent-lsp-root test-conn)))
+    (test-check (equal (test-disk notes) "# Notes\n\nλ, no newline at the end"))
+    (magent-lsp-undo-run)
+    (test-until (not (file-exists-p notes)))
+    """)
+    assert desk.status() == []
+
+
+def test_a_closed_file_is_edited_and_saved_without_staying_open(desk: Desk, batch: Batch) -> None:
+    desk.script(
+        calling("read_file", path="README.md"),
+        calling("edit_file", path="README.md", old_string="A project", new_string="The project"),
+        {"text": "Done."},
+    )
+    batch("""
+    (test-begin)
+    (magent-lsp-prompt "Mend the README")
+    (test-press "y" (test-asks))
+    (test-ended)
+    (test-check (null (get-file-buffer (expand-file-name "README.md" (magent-lsp-root test-conn)))))
+    """)
+    assert (desk.root / "README.md").read_text().startswith("# The project\n")
+
+
+def test_an_edit_of_the_region_only_is_highlighted_and_kept_inside(desk: Desk, batch: Batch) -> None:
+    desk.script(
+        calling("edit_file", path=desk.name, old_string="def find_shift(", new_string="def find("),
+        calling("edit_file", path=desk.name, **RENAME),
+        {"text": "Done."},
+    )
+    batch("""
+    (test-begin)
+    (goto-char (point-min))
+    (search-forward "def indent_of")
+    (beginning-of-line)
+    (magent-lsp-prompt-region "Rename it" (point) (line-end-position 3))
+    (test-asks)
+    (with-current-buffer (get-file-buffer test-file)
+      (let ((overlay (cl-find-if (lambda (it) (overlay-get it 'magent-lsp-run))
+                                 (overlays-in (point-min) (point-max)))))
+        (test-check overlay)
+        (test-check (string-prefix-p "def indent_of" (buffer-substring (overlay-start overlay)
+                                                                      (overlay-end overlay))))))
+    (test-press "y" (test-asks))
+    (test-ended)
+    (test-check (test-has "def indentation("))
+    ;; Outside of the region: refused before anybody was asked.
+    (test-check (test-has "def find_shift("))
+    (test-check (test-has "✗ edit_file" (test-conversation)))
+    (with-current-buffer (get-file-buffer test-file)
+      (test-check (null (cl-find-if (lambda (it) (overlay-get it 'magent-lsp-run))
+                                    (overlays-in (point-min) (point-max))))))
+    """)
+
+
+def test_the_second_prompt_goes_on_with_the_session(desk: Desk, batch: Batch) -> None:
+    desk.model.queue({"text": "One."}, {"text": "Two."}, {"text": "Three."})
+    batch("""
+    (test-begin)
+    (magent-lsp-prompt "First question")
+    (test-ended)
+    (magent-lsp-prompt "Second question")
+    (test-ended)
+    (magent-lsp-new-session)
+    (magent-lsp-prompt "Third question")
+    (test-ended)
+    (cl-letf (((symbol-function 'completing-read)
+               (lambda (_prompt names &rest _)
+                 (cl-find-if (lambda (it) (string-prefix-p "First" it)) names))))
+      (magent-lsp-choose-session))
+    (test-check (magent-lsp-session test-conn))
+    """)
+    requests = desk.wait_requests(3)
+    assert "First question" in json.dumps(requests[1]["messages"])
+    assert "First question" not in json.dumps(requests[2]["messages"])
+
+
+def test_pickers_and_the_doctor(desk: Desk, batch: Batch) -> None:
+    desk.script({"text": "A plan."})
+    batch("""
+    (test-begin)
+    (defvar offered nil)
+    (cl-letf (((symbol-function 'completing-read)
+               (lambda (_prompt names &rest _) (setq offered (append names nil)) "plan")))
+      (magent-lsp-choose-agent))
+    (test-check (member "build" offered))
+    (test-check (not (member "explore" offered)))
+    (test-check (equal (magent-lsp-agent test-conn) "plan"))
+    (magent-lsp-prompt "Plan it")
+    (test-ended)
+    (test-check (test-has "plan · scripted:" (test-conversation)))
+    (cl-letf (((symbol-function 'completing-read)
+               (lambda (_prompt names &rest _) (car (append names nil)))))
+      (call-interactively #'magent-lsp-choose-model))
+    (test-check (string-prefix-p "scripted:" (magent-lsp-model test-conn)))
+    (magent-lsp-doctor)
+    (test-until (cl-find-if (lambda (it) (string-prefix-p "magent-doctor" (buffer-name it)))
+                            (buffer-list)))
+    """)
+
+
+def test_actions_at_point_bring_what_flymake_says(desk: Desk, batch: Batch) -> None:
+    desk.model.queue({"text": "Mended."})
+    batch("""
+    (test-begin)
+    (require 'flymake)
+    (setq flymake-diagnostic-functions
+          (list (lambda (report &rest _)
+                  (funcall report (list (flymake-make-diagnostic
+                                         (current-buffer) 1 20 :warning "too much docstring"))))))
+    (flymake-mode 1)
+    (flymake-start)
+    (test-until (flymake-diagnostics))
+    (goto-char (point-min))
+    (defvar offered nil)
+    (cl-letf (((symbol-function 'completing-read)
+               (lambda (_prompt names &rest _)
+                 (setq offered names) "Fix: too much docstring")))
+      (call-interactively #'magent-lsp-actions))
+    (test-ended)
+    (test-check (member "Improve" offered))
+    (test-check (member "Explain" offered))
+    """)
+    assert "too much docstring" in json.dumps(desk.wait_requests(1)[0]["messages"])
+
+
+def test_evaluation_is_asked_for_and_answers_as_lisp_would(desk: Desk, batch: Batch) -> None:
+    batch(
+        """
+    (test-begin)
+    (defun answer-of (method params)
+      (let ((later (magent-lsp--make-later :conn test-conn)) (answer 'none))
+        (cl-letf (((symbol-function 'magent-lsp-answer)
+                   (lambda (_ result &optional err)
+                     (setq answer (or err result)))))
+          (magent-lsp-handle-request method params later)
+          (test-until (not (eq answer 'none))))
+        answer))
+    (test-check (equal (answer-of 'magent/eval '(:code "(setq x 1)\\n(+ x 41) ; the end"))
+                       '(:value "42")))
+    (test-check (string-search "void-variable\\\\|no-such"
+                               (or (plist-get (answer-of 'magent/eval '(:code "no-such")) :error) ""))
+                ) """.replace("(string-search", "(string-match-p")
+        + """
+    (test-check (plist-get (answer-of 'magent/eval '(:code "(foo")) :error))
+    (setq magent-lsp-allow-eval nil)
+    (test-check (plist-get (answer-of 'magent/eval '(:code "1")) :error))
+    (cl-letf (((symbol-function 'read-string) (lambda (&rest _) "blue")))
+      (test-check (equal (answer-of 'magent/input '(:title "Colour" :message "Which?"))
+                         '(:value "blue"))))
+    (cl-letf (((symbol-function 'completing-read-multiple) (lambda (&rest _) '("a" "b"))))
+      (test-check (equal (answer-of 'magent/input '(:title "T" :message "M" :options ["a" "b" "c"]
+                                                    :multiple t))
+                         '(:value ["a" "b"]))))
+    (cl-letf (((symbol-function 'read-string) (lambda (&rest _) (signal 'quit nil))))
+      (test-check (null (answer-of 'magent/input '(:title "T" :message "M")))))
+    (answer-of 'magent/showDiff (list :uri (magent-lsp--path-uri test-file) :title "Look"
+                                      :original "a\\nb\\n" :modified "a\\nc\\n"))
+    (test-until (with-current-buffer "*magent diff indent.py*"
+                  (goto-char (point-min))
+                  (search-forward "+c" nil t)))
+    """
+    )
+
+
+def test_the_server_is_started_again_after_its_death(desk: Desk, batch: Batch) -> None:
+    desk.script({"text": "Here I am."})
+    batch("""
+    (test-begin)
+    (delete-process (jsonrpc--process test-conn))
+    (test-until (not (magent-lsp-current)))
+    (magent-lsp-ask "")
+    (setq test-conn (magent-lsp-current))
+    (test-ended)
+    (test-check (test-has "Here I am." (test-conversation)))
+    (magent-lsp-shutdown test-conn)
+    (test-check (null (magent-lsp-current)))
+    """)
+
+
+def test_a_missing_server_is_said_with_what_to_do(desk: Desk, batch: Batch) -> None:
+    out = batch("""
+    (require 'magent-lsp)
+    (setq magent-lsp-server-command '("no-such-program"))
+    (find-file test-file)
+    (magent-lsp-mode 1)
+    (princ (condition-case err (magent-lsp-ensure) (user-error (cadr err))))
+    (setq magent-lsp-server-command '("false"))
+    (princ (condition-case err (magent-lsp-ensure) (user-error (cadr err))))
+    """)
+    assert "pip install magent-lsp" in out
+    assert "did not start" in out

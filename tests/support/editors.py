@@ -124,6 +124,15 @@ class Desk:
         written = yaml.safe_load(self.config.read_text(encoding="utf-8"))
         self.config.write_text(yaml.safe_dump({**written, **settings}), encoding="utf-8")
 
+    def script(self, *replies: Replies) -> None:
+        """Take the same replies from a file in place of the model server's, before the server starts.
+
+        Faster by the seconds that loading the model client costs, for tests in which the wire plays no part.
+        """
+        path = self.config.with_name("script.json")
+        path.write_text(json.dumps([_scripted(reply) for reply in replies]), encoding="utf-8")
+        self.configure(model=f"scripted:{path}")
+
     def wait_requests(self, number: int, seconds: float = 20) -> list[dict[str, Any]]:
         """The chat requests, once there are so many."""
         wait_until(lambda: len(self.model.requests()) >= number, seconds, f"{number} requests to the model")
@@ -136,6 +145,13 @@ class Desk:
             command, cwd=self.root, env=self.env, capture_output=True, text=True, check=True
         )
         return done.stdout.splitlines()
+
+
+def _scripted(reply: Replies) -> dict[str, Any]:
+    """A reply of the model server as a reply of a scripted model, with the keys that both have."""
+    calls = [{"tool": call["name"], "arguments": call["arguments"]} for call in reply.get("calls", ())]
+    same = {key: reply[key] for key in ("text", "reasoning", "delay", "first_delay") if key in reply}
+    return {"when": {"tools": True}, **same, **({"calls": calls} if calls else {})}
 
 
 def make_desk(folder: Path, model: ModelProcess) -> Desk:

@@ -24,20 +24,20 @@
 
 (defmacro test-until (form &optional seconds)
   "Wait until FORM is true and return its value; fail after SECONDS."
-  `(let ((end (+ (float-time) (or ,seconds 20))) (value nil))
+  `(let ((end (+ (float-time) (or ,seconds 45))) (value nil))
      (while (not (setq value ,form))
        (when (> (float-time) end)
-         (test-fail ',form))
+         (test-fail '(not within time: ,form)))
        (accept-process-output nil 0.05))
      value))
 
 (defun test-fail (what)
   "Say that WHAT did not hold, show the buffers, and end Emacs."
-  (message "FAILED: %S" what)
   (dolist (buffer (buffer-list))
     (unless (string-prefix-p " " (buffer-name buffer))
       (message "---- %s\n%s" (buffer-name buffer)
                (with-current-buffer buffer (buffer-string)))))
+  (message "FAILED: %S" what)
   (kill-emacs 1))
 
 (defmacro test-check (form)
