@@ -184,8 +184,10 @@ def workspace_edit(
         case TextEdits():
             return _texts(uri, version, hunks or line_edits(edit), capabilities)
         case CreateFile():
-            start = types.Position(line=0, character=0)
-            text = types.TextEdit(range=types.Range(start=start, end=start), new_text=edit.text)
+            # Neovim counts an empty buffer as one line with its end; the edit must replace that too,
+            # or the file ends with a line too many. Others take the position for the end of the text.
+            whole = types.Range(types.Position(line=0, character=0), types.Position(line=1, character=0))
+            text = types.TextEdit(range=whole, new_text=edit.text)
             changed = _texts(uri, None, [text], capabilities)
             if changed.document_changes is not None and takes(
                 capabilities, types.ResourceOperationKind.Create

@@ -206,6 +206,8 @@ def test_a_file_is_never_created_bare(client: types.ClientCapabilities) -> None:
     assert create["options"] == {"overwrite": False, "ignoreIfExists": True}
     assert text["textDocument"]["version"] is None
     assert text["edits"][0]["newText"] == "x\n"
+    # Neovim's empty buffer is one line: an insertion at its start would leave that line at the end.
+    assert text["edits"][0]["range"]["end"] == {"line": 1, "character": 0}
 
 
 def test_eglot_gets_new_files_as_edits_of_a_file_to_come() -> None:
