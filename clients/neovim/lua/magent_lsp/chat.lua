@@ -179,6 +179,16 @@ local function input_buffer()
   return input
 end
 
+---The look of a window; options of windows belong to the buffer in it, so this comes after the buffer.
+local function dress(window)
+  local set = vim.wo[window]
+  set.number, set.relativenumber, set.signcolumn, set.list = false, false, 'no', false
+  set.wrap, set.linebreak, set.breakindent, set.spell, set.cursorline = true, true, true, false, false
+  set.foldcolumn, set.colorcolumn, set.winfixwidth = '0', '', true
+  set.fillchars = 'eob: ,fold: '
+  set.winfixbuf = true
+end
+
 local function open_windows()
   local options = config.current.chat
   local positions =
@@ -188,20 +198,15 @@ local function open_windows()
   if options.position == 'bottom' then
     vim.api.nvim_win_set_height(upper, options.height)
   elseif options.position ~= 'tab' then
-    vim.api.nvim_win_set_width(upper, math.min(options.width, math.floor(vim.o.columns * 0.6)))
+    vim.api.nvim_win_set_width(upper, math.min(options.width, math.floor(vim.o.columns / 2)))
   end
   vim.cmd('belowright split')
   local lower = vim.api.nvim_get_current_win()
-  vim.api.nvim_win_set_height(lower, options.input_height)
+  vim.api.nvim_win_set_height(lower, options.input_height + 1)
+  vim.api.nvim_win_set_buf(lower, input_buffer())
+  dress(lower)
+  vim.wo[lower].winfixheight, vim.wo[lower].winbar = true, ' Write'
   view = { transcript = upper, input = lower }
-  for _, window in ipairs({ upper, lower }) do
-    local set = vim.wo[window]
-    set.number, set.relativenumber, set.signcolumn, set.list = false, false, 'no', false
-    set.wrap, set.linebreak, set.breakindent, set.spell, set.cursorline = true, true, true, false, false
-    set.winfixwidth, set.foldcolumn, set.colorcolumn = true, '0', ''
-  end
-  vim.wo[lower].winfixheight = true
-  vim.wo[lower].winbar = ' Write'
   -- When one of the two is closed, the other goes as well.
   vim.api.nvim_create_autocmd('WinClosed', {
     pattern = { tostring(upper), tostring(lower) },
@@ -212,20 +217,22 @@ end
 
 local function show_transcript()
   local bufnr = M.session and transcript.of(M.session).bufnr
+  local window = view.transcript
   if not bufnr then
     bufnr = vim.api.nvim_create_buf(false, true)
-    vim.bo[bufnr].bufhidden = 'wipe'
+    vim.bo[bufnr].bufhidden, vim.bo[bufnr].modifiable = 'wipe', false
+  elseif vim.api.nvim_win_get_buf(window) == bufnr then
+    return
   end
-  local window = view.transcript
   vim.wo[window].winfixbuf = false
   vim.api.nvim_win_set_buf(window, bufnr)
   set_keys(bufnr, false)
+  dress(window)
   local set = vim.wo[window]
-  set.foldmethod, set.foldexpr = 'expr', "v:lua.require'magent_lsp.transcript'.fold(v:lnum)"
-  set.foldlevel, set.foldtext, set.fillchars = transcript.fold_level(), '', 'fold: '
-  set.conceallevel, set.concealcursor = 2, 'n'
+  set.foldmethod, set.foldtext = 'manual', ''
+  transcript.fold_all(bufnr)
+  set.conceallevel = 0
   set.winbar = "%{%v:lua.require'magent_lsp.chat'.winbar()%}"
-  set.winfixbuf = true
   vim.api.nvim_win_set_cursor(window, { vim.api.nvim_buf_line_count(bufnr), 0 })
 end
 
@@ -238,8 +245,6 @@ function M.show(session)
   end
   local before = vim.api.nvim_get_current_win()
   open_windows()
-  vim.api.nvim_win_set_buf(view.input, input_buffer())
-  vim.wo[view.input].winfixbuf = true
   vim.api.nvim_win_call(view.transcript, show_transcript)
   vim.api.nvim_set_current_win(before)
 end

@@ -5,7 +5,7 @@ local M = {}
 
 local space = vim.api.nvim_create_namespace('magent_lsp_transcript')
 
--- What stands before each line of what a tool did; folding goes by it.
+-- What stands before each line of what a tool did; folding goes by it as well.
 M.BODY = '  │ '
 
 local ICONS = {
@@ -17,7 +17,7 @@ local ICONS = {
   rejected = '⊘',
   cancelled = '■',
   thought = '✻',
-  plan = '☰',
+  plan = '≡',
 }
 
 local ICON_GROUPS = {
@@ -42,6 +42,7 @@ local STOPPED = {
 ---@field bufnr integer
 ---@field session string
 ---@field block string? what the end of the buffer belongs to: text or thought, and its run
+---@field thought integer? the row of the title of the thoughts that the buffer ends with
 ---@field items table<string, { mark: integer, lines: integer, title: string, status: string, note: string }>
 
 ---@type table<string, magent.Transcript>
@@ -92,6 +93,34 @@ local function change(transcript, write)
   end
 end
 
+---Folds lines in all windows. By hand, as Neovim does not look at 'foldexpr' while somebody writes.
+local function fold(bufnr, first, last)
+  for _, window in ipairs(vim.fn.win_findbuf(bufnr)) do
+    vim.api.nvim_win_call(window, function()
+      vim.cmd(('silent! %d,%dfold'):format(first + 1, last + 1))
+      if not config.current.chat.folded then
+        vim.cmd(('silent! %d,%dfoldopen'):format(first + 1, last + 1))
+      end
+    end)
+  end
+end
+
+---Folds what tools did, in a window that was just opened; each below its title.
+function M.fold_all(bufnr)
+  vim.cmd('silent! normal! zE')
+  local first
+  local lines = vim.api.nvim_buf_get_lines(bufnr, 0, -1, true)
+  for row, line in ipairs(vim.list_extend(lines, { '' })) do
+    local inside = vim.startswith(line, M.BODY)
+    if inside and not first then
+      first = row - 2
+    elseif not inside and first then
+      fold(bufnr, first, row - 2)
+      first = nil
+    end
+  end
+end
+
 local function empty(bufnr)
   return vim.api.nvim_buf_line_count(bufnr) == 1 and vim.api.nvim_buf_get_lines(bufnr, 0, 1, true)[1] == ''
 end
@@ -127,15 +156,30 @@ local function lines_of(text)
   return vim.split((text:gsub('\r\n', '\n'):gsub('%z', '␀')), '\n')
 end
 
+---Ends the thoughts at the end of a transcript: they are folded now.
+local function end_thought(transcript, bufnr)
+  if not transcript.thought then
+    return
+  end
+  local count = vim.api.nvim_buf_line_count(bufnr)
+  if vim.api.nvim_buf_get_lines(bufnr, count - 1, count, true)[1] == M.BODY then
+    vim.api.nvim_buf_set_lines(bufnr, count - 1, count, true, {})
+    count = count - 1
+  end
+  fold(bufnr, transcript.thought, count - 1)
+  transcript.thought = nil
+end
+
 ---Adds a piece to the text, or to the thoughts, of a run.
 local function stream(transcript, run, kind, text)
   local name = kind .. run.id
   change(transcript, function(bufnr)
     local lines = lines_of(text)
     if transcript.block ~= name then
+      end_thought(transcript, bufnr)
       if kind == 'thought' then
-        local row = append(bufnr, { ICONS.thought .. ' Thought', M.BODY }, true)
-        paint(bufnr, row, 'MagentDim')
+        transcript.thought = append(bufnr, { ICONS.thought .. ' Thought', M.BODY }, true)
+        paint(bufnr, transcript.thought, 'MagentDim')
       else
         while #lines > 1 and lines[1] == '' do
           table.remove(lines, 1)
@@ -193,6 +237,7 @@ local function item_of(transcript, key, title, status, child)
   end
   change(transcript, function(bufnr)
     if not item then
+      end_thought(transcript, bufnr)
       item = { title = title, status = status, lines = 0, note = '', child = child }
       -- Items that follow each other stand close together.
       local row = append(bufnr, { title_line(item) }, transcript.block ~= 'item')
@@ -216,6 +261,7 @@ local function body(transcript, item, text, diff)
     end, lines)
     vim.api.nvim_buf_set_lines(bufnr, first, first + item.lines, true, shown)
     item.lines = #shown
+    fold(bufnr, first - 1, first + #shown - 1)
     for index, line in ipairs(lines) do
       local group = diff and DIFF[line:sub(1, 1)] or 'MagentDim'
       paint(bufnr, first + index - 1, 'MagentDim', 0, #M.BODY)
@@ -267,6 +313,7 @@ end
 
 local function one_line(transcript, text, group)
   change(transcript, function(bufnr)
+    end_thought(transcript, bufnr)
     local row = append(bufnr, lines_of(text), true)
     for index = row, vim.api.nvim_buf_line_count(bufnr) - 1 do
       paint(bufnr, index, group)
@@ -371,22 +418,6 @@ end
 ---Whether nothing was said yet in a session, as far as this editor knows.
 function M.is_empty(session)
   return empty(M.of(session).bufnr)
-end
-
----The fold level of a line, for 'foldexpr': what a tool did is folded below its title.
-function M.fold(row)
-  local function inside(number)
-    return vim.startswith(vim.fn.getline(number), M.BODY)
-  end
-  if inside(row) then
-    return '1'
-  end
-  return inside(row + 1) and '>1' or '0'
-end
-
----How folding begins.
-function M.fold_level()
-  return config.current.chat.folded and 0 or 99
 end
 
 return M
