@@ -5,7 +5,7 @@ from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import Final
 
-from magent_lsp.core.document import Span, position_at, split_lines
+from magent_lsp.core.document import Span, line_starts, position_at, split_lines
 from magent_lsp.core.edits import FileEdit, TextEdits
 from magent_lsp.core.request import Scope
 from magent_lsp.permissions.place import Place
@@ -37,13 +37,19 @@ class Target:
     def follow(self, text: str) -> bool:
         """Take note of a text that somebody else changed; whether the span has moved.
 
-        Lines that were changed across a border of the target belong to it no longer: what a person has
-        written there stays theirs. Lines added right before or behind it are outside.
+        Lines that stayed the same are found wherever they went. Lines that were changed across a border of
+        the target belong to it no longer: what a person has written there stays theirs. Lines added right
+        before or behind it are outside.
         """
         if text == self._text:
             return False
         before = (self._begin, self._end)
-        self._begin, self._end = _mapped(self._text, text, self._begin, self._end)
+        own = self._text[self._begin : self._end]
+        at = _only_place(own, text) if _only_place(own, self._text) is not None else None
+        if at is not None:
+            self._begin, self._end = at, at + len(own)
+        else:
+            self._begin, self._end = _mapped(self._text, text, self._begin, self._end)
         self._text = text
         return before != (self._begin, self._end)
 
@@ -100,6 +106,16 @@ def line_numbers(scope: Scope) -> tuple[int, int]:
     start, end = scope.span
     last = end.line if end.column or end.line == start.line else end.line - 1
     return start.line + 1, last + 1
+
+
+def _only_place(lines: str, text: str) -> int | None:
+    """Where whole lines stand in a text that holds them once; None if it does not."""
+    if not lines.strip():
+        return None
+    at = text.find(lines)
+    if at < 0 or text.find(lines, at + 1) >= 0:
+        return None
+    return at if {at, at + len(lines)} <= {*line_starts(text), len(text)} else None
 
 
 def _mapped(old: str, new: str, begin: int, end: int) -> tuple[int, int]:
