@@ -66,7 +66,7 @@ class ReasoningDeltaEvent:
 
 @dataclass(frozen=True, kw_only=True)
 class ToolCallEvent:
-    """A tool call began, moved on or ended; `phase` makes the event's type."""
+    """A tool call began, moved on or ended. `phase` makes the event's type."""
 
     phase: Literal["started", "updated", "finished"]
     tool_call_id: str

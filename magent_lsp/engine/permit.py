@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from magent_lsp.core.errors import MagentError
@@ -12,6 +13,7 @@ from magent_lsp.engine.hooks import ToolUse
 from magent_lsp.engine.run import Run
 from magent_lsp.permissions.decision import Decision
 from magent_lsp.permissions.judge import judge
+from magent_lsp.permissions.rules import Rule
 
 
 class Refused(MagentError):
@@ -109,7 +111,7 @@ def _request(
 ) -> PermissionRequest:
     options = [PermissionOption(reply="allow_once", title="Allow once")]
     if decision.grants:
-        what = ", ".join(rule.pattern if rule.pattern != "*" else rule.tool for rule in decision.grants)
+        what = ", ".join(_shown(run, rule) for rule in decision.grants)
         options.append(PermissionOption(reply="allow_session", title=f"Allow {what} in this session"))
         if decision.always:
             options.append(PermissionOption(reply="allow_always", title=f"Always allow {what}"))
@@ -127,3 +129,10 @@ def _request(
         diff=proposal.diff if proposal else None,
         paths=tuple(run.name_path(path) for path in proposal.paths) if proposal else (),
     )
+
+
+def _shown(run: Run, rule: Rule) -> str:
+    """A rule's pattern for a button: files of the workspace by their short name."""
+    if rule.pattern == "*":
+        return rule.tool
+    return run.name_path(Path(rule.pattern)) if rule.pattern.startswith("/") else rule.pattern

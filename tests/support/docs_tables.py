@@ -1,5 +1,6 @@
 """Renders tables of the reference from the code; `python -m tests.support.docs_tables` writes them."""
 
+import dataclasses
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -11,9 +12,13 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from magent_lsp.core.config import Client, Settings
+from magent_lsp.core.events import PermissionRequested, RunEvent, ToolCallEvent, camel
+from magent_lsp.lsp.commands.names import COMMANDS as NAMES
+from magent_lsp.lsp.commands.registry import COMMANDS
 from magent_lsp.store.config_environment import variables
 from magent_lsp.store.config_project import TIGHTENS
 from magent_lsp.store.config_values import fields_of, section_of
+from magent_lsp.tools.registry import TOOLS
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -81,12 +86,75 @@ def table(head: tuple[str, ...], rows: Rows) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in cells)
 
 
+def commands_table() -> str:
+    """Every editor command with its argument and what it does."""
+
+    def argument(model: type[BaseModel]) -> str:
+        fields = (
+            f"{field.alias or name}{'' if field.is_required() else '?'}"
+            for name, field in model.model_fields.items()
+        )
+        return ", ".join(fields) or "–"
+
+    def rows() -> Rows:
+        for name in NAMES:
+            command = COMMANDS[name]
+            yield f"`{name}`", argument(command.arguments), sentence(command.run.__doc__)
+
+    return table(("command", "argument", "what it does"), rows())
+
+
+def tools_table() -> str:
+    """Every tool as the model sees it."""
+
+    def arguments(schema: Mapping[str, Any]) -> str:
+        required = schema.get("required", ())
+        names = (f"{n}{'' if n in required else '?'}" for n in schema.get("properties", {}))
+        return ", ".join(names) or "–"
+
+    return table(
+        ("tool", "arguments", "kind", "what the model is told"),
+        ((f"`{t.name}`", arguments(t.parameters), t.kind, sentence(t.description)) for t in TOOLS),
+    )
+
+
+def events_table() -> str:
+    """Every event of a run with its fields."""
+
+    def rows() -> Rows:
+        for event in get_args(RunEvent):
+            fields = [f for f in dataclasses.fields(event) if f.name not in ("phase", "request")]
+            names = [f"{camel(f.name)}{'' if needed(f) else '?'}" for f in fields]
+            types = PHASES if event is ToolCallEvent else (event.type,)
+            shape = "the PermissionRequest" if event is PermissionRequested else ", ".join(names)
+            yield " ".join(f"`{each}`" for each in types), shape, sentence(event.__doc__)
+
+    return table(("event.type", "fields", "when"), rows())
+
+
+def needed(field: dataclasses.Field[Any]) -> bool:
+    """Whether a field has no default."""
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+PHASES = ("tool_call_started", "tool_call_updated", "tool_call_finished")
+
+
+def sentence(text: str | None) -> str:
+    """The first sentence of a text, on one line."""
+    first = " ".join((text or "").strip().partition("\n\n")[0].split())
+    return re.split(r"(?<=[.!?]) (?=[A-Z`])", first)[0]
+
+
 TABLES: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "reference/settings.md": {
         "settings": settings_table,
         "client": client_table,
         "tightening": tightening_list,
     },
+    "reference/commands.md": {"commands": commands_table},
+    "reference/tools.md": {"tools": tools_table},
+    "reference/protocol.md": {"events": events_table},
 }
 """Page -> the name between the markers -> what stands there."""
 
