@@ -42,6 +42,7 @@ They are always sent before a command."
 (defconst magent-lsp--uri-chars
   (let ((allowed (copy-sequence url-path-allowed-chars)))
     (aset allowed ?: nil)
+    (aset allowed ?% nil)
     allowed))
 
 (defun magent-lsp--path-uri (path)

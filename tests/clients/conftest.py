@@ -1,12 +1,14 @@
 """Fixtures of all tests that drive a real editor; what they hand out is in `tests/support/editors.py`."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.editors import Desk, ModelProcess, Tmux, make_desk, need
+from tests.support.emacs import run_batch
 
 
 @pytest.fixture
@@ -38,3 +40,9 @@ def tmux(desk: Desk) -> Iterator[Callable[..., Tmux]]:
     yield start
     for terminal in open_ones:
         terminal.close()
+
+
+@pytest.fixture
+def batch(desk: Desk) -> Callable[[str], str]:
+    """Evaluates Emacs Lisp in a real Emacs at the desk; returns what it prints."""
+    return partial(run_batch, desk)
