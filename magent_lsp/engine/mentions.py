@@ -17,7 +17,7 @@ MOST_FILES: Final = 10
 MOST_CHARACTERS: Final = 60_000
 """Of all files together; those that do not fit are left for the model to read."""
 
-_MENTION: Final = re.compile(r"""(?<![\w`@/.])@(?:"([^"\n]{1,500})"|([^\s`"'()<>\[\]{}]{1,500}))""")
+_MENTION: Final = re.compile(r"""(?<![\w`@/.])@(?:"([^"\n]{1,500})"|(?!@)([^\s`"'()<>\[\]{}]{1,500}))""")
 _TAIL: Final = ".,;:!?…"
 
 
