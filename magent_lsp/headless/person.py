@@ -50,7 +50,8 @@ class Person:
             for number, option in enumerate(question.options, 1):
                 self._terminal.line(f"  [{number}] {option}")
             several = " (several: separate with commas)" if question.multiple else ""
-            usual = f" [{question.default}]" if question.default else ""
+            short = len(question.default) <= 60 and "\n" not in question.default
+            usual = f" [{question.default if short else 'as shown'}]" if question.default else ""
             said = await self._line(f"Answer{several}{usual} > ")
             if said is None or not (said or question.default):
                 return None

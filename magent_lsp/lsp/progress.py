@@ -20,8 +20,10 @@ from magent_lsp.core.events import (
     RunQueued,
     RunStarted,
     TextDeltaEvent,
+    TodoUpdated,
     ToolCallEvent,
 )
+from magent_lsp.core.session import step_of
 
 if TYPE_CHECKING:
     from magent_lsp.lsp.server import MagentServer
@@ -64,6 +66,8 @@ def say(event: RunEvent) -> str | None:
             return tool_words(event)
         case EditApplied(outcome="applied"):
             return "edit applied"
+        case TodoUpdated(items=items):
+            return step_of(items) or None
         case Notice(message=message):
             return message
     return None

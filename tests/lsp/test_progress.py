@@ -5,7 +5,15 @@ from typing import Any
 
 from lsprotocol import types
 
-from magent_lsp.core.events import Notice, RunQueued, RunStarted, TextDeltaEvent, ToolCallEvent
+from magent_lsp.core.events import (
+    Notice,
+    RunQueued,
+    RunStarted,
+    TextDeltaEvent,
+    TodoUpdated,
+    ToolCallEvent,
+)
+from magent_lsp.core.session import Todo
 from magent_lsp.lsp.progress import Progress, say, tool_words
 from tests.support.inside import Recorder, answer, inside
 
@@ -101,3 +109,6 @@ def test_what_goes_on_in_words() -> None:
     assert say(TextDeltaEvent(text="x")) == "writing the answer"
     assert say(RunQueued(position=1)) == "queued"
     assert say(Notice(level="info", message="trying again")) == "trying again"
+    items = (Todo(content="Look", status="completed"), Todo(content="Write tests", status="in_progress"))
+    assert say(TodoUpdated(items=items)) == "2/2 Write tests"
+    assert say(TodoUpdated(items=items[:1])) is None
