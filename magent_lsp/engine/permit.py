@@ -111,7 +111,7 @@ def _request(
 ) -> PermissionRequest:
     options = [PermissionOption(reply="allow_once", title="Allow once")]
     if decision.grants:
-        what = ", ".join(_shown(run, rule) for rule in decision.grants)
+        what = ", ".join(dict.fromkeys(_shown(run, rule) for rule in decision.grants))
         options.append(PermissionOption(reply="allow_session", title=f"Allow {what} in this session"))
         if decision.always:
             options.append(PermissionOption(reply="allow_always", title=f"Always allow {what}"))

@@ -8,7 +8,7 @@ import pytest
 from magent_lsp.app import Magent
 from magent_lsp.core.errors import ToolError
 from magent_lsp.core.messages import AssistantMessage, ToolMessage
-from magent_lsp.core.request import Answer, Question, RunRequest, Scope
+from magent_lsp.core.request import Answer, PermissionReply, Question, RunRequest, Scope
 from magent_lsp.headless.editor import DiskEditor
 from magent_lsp.store.dirs import Dirs
 from magent_lsp.tools import ask_user, propose
@@ -229,3 +229,12 @@ async def test_done_is_offered_only_where_it_means_something(desk: Desk, server:
     await desk.run("go", scope=whole_file(desk))
     names = [{tool["function"]["name"] for tool in request.json["tools"]} for request in server.requests]
     assert ["done" in each for each in names] == [False, True]
+
+
+async def test_a_button_names_each_thing_once(desk: Desk, server: ModelServer) -> None:
+    """A file that a command writes is judged by the rules of two tools; a person sees one file."""
+    desk.answers.append(PermissionReply(reply="reject"))
+    server.reply(calls=[call("bash", command="sort a.py > sorted.txt")])
+    await desk.run("sort it")
+    titles = [option.title for option in desk.asked[0].options]
+    assert "Allow sorted.txt in this session" in titles
