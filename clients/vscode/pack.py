@@ -1,6 +1,8 @@
-"""Packs the built extension as a .vsix, which is a zip file: `python pack.py [TARGET]`."""
+"""Builds the extension and packs it as a .vsix, which is a zip file: `python3 pack.py [TARGET]`."""
 
 import json
+import shutil
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -19,9 +21,16 @@ TYPES = {
     ".vsixmanifest": "text/xml",
 }
 
+ASSETS = {
+    "Code.Manifest": "package.json",
+    "Services.Content.Details": "readme.md",
+    "Services.Content.License": "LICENSE.txt",
+    "Services.Icons.Default": "media/icon.png",
+}
+
 
 def pack(target: Path, *, here: Path = HERE, license: Path = LICENSE) -> Path:
-    """Write the package from what `npm run build` made in `here`."""
+    """Write the package from what `build` made in `here`."""
     package = json.loads((here / "package.json").read_text(encoding="utf-8"))
     files = {
         "extension/package.json": _slim(package),
@@ -88,6 +97,10 @@ def _manifest(package: dict[str, object]) -> str:
     )
     engines = package["engines"]
     assert isinstance(engines, dict)
+    assets = "\n".join(
+        f'    <Asset Type="Microsoft.VisualStudio.{kind}" Path="extension/{path}" Addressable="true"/>'
+        for kind, path in ASSETS.items()
+    )
     return f"""<?xml version="1.0" encoding="utf-8"?>
 <PackageManifest Version="2.0.0" xmlns="http://schemas.microsoft.com/developer/vsx-schema/2011">
   <Metadata>
@@ -106,10 +119,7 @@ def _manifest(package: dict[str, object]) -> str:
   <Installation><InstallationTarget Id="Microsoft.VisualStudio.Code"/></Installation>
   <Dependencies/>
   <Assets>
-    <Asset Type="Microsoft.VisualStudio.Code.Manifest" Path="extension/package.json" Addressable="true"/>
-    <Asset Type="Microsoft.VisualStudio.Services.Content.Details" Path="extension/readme.md" Addressable="true"/>
-    <Asset Type="Microsoft.VisualStudio.Services.Content.License" Path="extension/LICENSE.txt" Addressable="true"/>
-    <Asset Type="Microsoft.VisualStudio.Services.Icons.Default" Path="extension/media/icon.png" Addressable="true"/>
+{assets}
   </Assets>
 </PackageManifest>
 """
@@ -125,6 +135,18 @@ def _types() -> str:
     )
 
 
+def build(here: Path = HERE) -> None:
+    """Compile the sources, with npm."""
+    npm = shutil.which("npm")
+    if npm is None:
+        sys.exit("npm is missing: install Node.js 20 or newer, which brings it.")
+    if not (here / "node_modules").is_dir():
+        subprocess.run([npm, "ci", "--ignore-scripts"], cwd=here, check=True)
+    subprocess.run([npm, "run", "build"], cwd=here, check=True)
+
+
 if __name__ == "__main__":
+    build()
     version = json.loads((HERE / "package.json").read_text(encoding="utf-8"))["version"]
-    print(pack(Path(sys.argv[1] if len(sys.argv) > 1 else HERE / f"magent-lsp-{version}.vsix")))
+    made = pack(Path(sys.argv[1] if len(sys.argv) > 1 else HERE / f"magent-lsp-{version}.vsix"))
+    print(f"code --install-extension {made}")

@@ -1,4 +1,4 @@
-"""Writes the extension's settings into package.json, from the settings of the server: `python settings.py`."""
+"""Writes the settings of the server into package.json, as settings of VS Code: `python settings.py`."""
 
 import json
 from pathlib import Path
@@ -36,8 +36,8 @@ OWN: dict[str, dict[str, Any]] = {
         "items": {"type": "string"},
         "default": [],
         "scope": "machine",
-        "markdownDescription": 'The command that starts the server, such as `["/path/to/magent-lsp", "serve"]` or '
-        '`["uvx", "magent-lsp", "serve"]`. Empty: it is looked for in the active Python environment, '
+        "markdownDescription": 'The command that starts the server, such as `["/path/magent-lsp", "serve"]` '
+        'or `["uvx", "magent-lsp", "serve"]`. Empty: it is looked for in the active Python environment, '
         "on the PATH and in `~/.local/bin`.",
     },
     "magentLsp.chat.open": {
@@ -57,7 +57,7 @@ OWN: dict[str, dict[str, Any]] = {
         "enum": ["off", "messages", "verbose"],
         "default": "off",
         "scope": "window",
-        "markdownDescription": "Log the messages between VS Code and the server, with the text of your files.",
+        "markdownDescription": "Log the messages to and from the server, with the text of your files.",
     },
 }
 

@@ -162,9 +162,7 @@ function patched(before: string, diff: string): string | false {
 async function choose(request: PermissionRequest): Promise<{ reply?: Reply; feedback?: string }> {
   const icons = { allow_once: "$(check)", allow_session: "$(check-all)", allow_always: "$(verified)", reject: "$(close)" };
   const saying = { label: "$(comment) Reject and say why…", reply: "reject" as Reply, why: true };
-  const items = request.options.map(({ reply, title }, number) => {
-    return { label: `${icons[reply]} ${request.labels?.[number] ?? title}`, reply, why: false };
-  });
+  const items = request.options.map(({ reply, title }) => ({ label: `${icons[reply]} ${title}`, reply, why: false }));
   const chosen = await window.showQuickPick([...items, saying], {
     title: `Magent: ${request.title}`,
     placeHolder: request.command ?? request.reason,

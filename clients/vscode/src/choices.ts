@@ -8,7 +8,6 @@ interface Agent {
   name: string;
   description: string;
   mode: string;
-  default: boolean;
 }
 
 interface Model {
@@ -20,6 +19,7 @@ interface Pick extends QuickPickItem {
   value?: string;
 }
 
+const CONFIGURED = "As configured";
 const OTHER = "$(edit) Another model…";
 
 export class Choices {
@@ -43,13 +43,14 @@ export class Choices {
   /** Let the person pick an agent. */
   async pickAgent(connection: Connection): Promise<void> {
     const agents = await connection.execute<Agent[]>("magent.agents");
-    const items = agents
-      ?.filter((agent) => agent.mode !== "subagent")
-      .map((agent): Pick => {
-        const standard = agent.default ? " (the default)" : "";
-        return { label: agent.name, description: `${agent.description}${standard}`, value: agent.default ? undefined : agent.name };
-      });
-    if (items) await this.pick("agent", "Which agent works on your next prompts?", items);
+    if (!agents) return;
+    const items: Pick[] = [
+      { label: CONFIGURED, description: "The conversation's agent, else the setting `agent`", value: undefined },
+      ...agents
+        .filter((agent) => agent.mode !== "subagent")
+        .map(({ name, description }) => ({ label: name, description, value: name })),
+    ];
+    await this.pick("agent", "Which agent works on your next prompts?", items);
   }
 
   /** Let the person pick a model. */
@@ -57,7 +58,7 @@ export class Choices {
     const models = await connection.execute<Model[]>("magent.models");
     if (!models) return;
     const items: Pick[] = [
-      { label: "As configured", description: "The setting `model`", value: undefined },
+      { label: CONFIGURED, description: "The setting `model`", value: undefined },
       ...models.map((entry) => ({ label: entry.model, description: entry.reason, value: entry.model })),
       { label: OTHER, description: "provider/name, as in LiteLLM", value: OTHER },
     ];

@@ -34,6 +34,7 @@ export function registerCommands(parts: Parts): Disposable[] {
     prompt: () => prompt(parts),
     ask: () => ask(parts),
     explain: () => askAbout(connection, editor(), "/explain"),
+    openChat: () => chat.focus(),
     newChat: () => (conversations.show(undefined), chat.focus()),
     sessions: () => sessions(parts),
     cancel: (runId?: string) => connection.execute("magent.cancel", runId ? { runId } : {}),

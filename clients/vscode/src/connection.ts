@@ -1,6 +1,6 @@
 // The connection to the server: started, restarted, and the one way to run its commands.
 
-import { type CodeAction, CodeActionTriggerKind, type Command, type ExtensionContext, window, workspace } from "vscode";
+import { type CodeAction, CodeActionTriggerKind, type Command, commands, type ExtensionContext, window, workspace } from "vscode";
 import { LanguageClient, type LanguageClientOptions, type Middleware, State } from "vscode-languageclient/node";
 
 import type { Choices } from "./choices";
@@ -54,7 +54,7 @@ export class Connection {
       await client.start();
     } catch (error) {
       void window.showErrorMessage(
-        `Magent's server \`${[found.command, ...found.args].join(" ")}\` does not start: ${words(error)} ` +
+        `Magent's server, “${[found.command, ...found.args].join(" ")}”, does not start: ${words(error)} ` +
           "Run it in a terminal to see why, or see the output “Magent”.",
       );
     }
@@ -132,6 +132,7 @@ export class Connection {
         return unasked ? actions?.filter(isPressing) : actions;
       },
       executeCommand: async (command, [argument], next) => {
+        if (command === "magent.openChat") return commands.executeCommand("magentLsp.openChat");
         const chosen = command === "magent.prompt" ? this.choices.model() : {};
         const result: unknown = await next(command, [{ ...chosen, ...(argument as object) }]);
         this.started(argument as object, result);

@@ -49,13 +49,9 @@ export class Conversations {
   readonly onAnswered = this.answered.event;
   readonly onStarted = this.started.event;
 
-  /** `roots`: folders whose names a person need not read. */
-  constructor(private readonly roots: () => string[]) {}
-
   /** Take an event of the server. */
   take(envelope: Envelope): void {
     const { runId, event } = envelope;
-    if (event.type === "permission_requested") event.labels = labels(event, this.roots());
     if (event.type === "run_started") this.begin(envelope.sessionId, runId, event);
     const thread = this.thread(this.sessionOf.get(runId) ?? envelope.sessionId);
     const changes = thread.apply(envelope, this.nested.has(runId));
@@ -147,11 +143,6 @@ export class Conversations {
     this.costUsd += event.usage.costUsd ?? 0;
     if (event.edits.some((edit) => edit.outcome === "applied")) this.changed.push(runId);
   }
-}
-
-/** The titles of the options, with paths as a person would name them. */
-function labels({ options }: PermissionRequest, roots: string[]): string[] {
-  return options.map(({ title }) => roots.reduce((text, root) => text.replaceAll(`${root}/`, ""), title));
 }
 
 /** `indent.py:13-15`, or the name alone for a cursor. */

@@ -1,6 +1,6 @@
 // Puts the parts together; what the agent does is in the server.
 
-import { type ExtensionContext, window, workspace } from "vscode";
+import { type ExtensionContext, window } from "vscode";
 
 import { Approvals } from "./approvals";
 import { Chat } from "./chat";
@@ -14,7 +14,7 @@ import { Status } from "./status";
 let connection: Connection | undefined;
 
 export async function activate(context: ExtensionContext): Promise<void> {
-  const conversations = new Conversations(() => (workspace.workspaceFolders ?? []).map((folder) => folder.uri.fsPath));
+  const conversations = new Conversations();
   const choices = new Choices(context, () => conversations.says(conversations.doing));
   const approvals = new Approvals(conversations, () => opened);
   const opened = new Connection(context, conversations, choices, (client) => serveDialogs(client, conversations, approvals));

@@ -19,8 +19,6 @@ export interface PermissionRequest {
   command?: string;
   diff?: string;
   paths: string[];
-  /** Ours: the titles of the options with short paths. */
-  labels?: string[];
 }
 
 export interface Usage {

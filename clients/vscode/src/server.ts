@@ -11,7 +11,7 @@ export interface Command {
 }
 
 const NAME = process.platform === "win32" ? "magent-lsp.exe" : "magent-lsp";
-const GUIDE = "magentLsp.magent-lsp#magentLsp.start";
+const GUIDE = "magent-lsp.magent-lsp#magentLsp.start";
 
 /** The command that starts the server: the setting, the active Python environment, PATH; else undefined. */
 export async function findServer(): Promise<Command | undefined> {
@@ -26,8 +26,8 @@ export async function offerServer(): Promise<void> {
   const uvx = onPath(process.platform === "win32" ? "uvx.exe" : "uvx");
   const choices = [...(uvx ? ["Run it with uvx"] : []), "How to install it", "Set its path"];
   const choice = await window.showErrorMessage(
-    "Magent needs its server, `magent-lsp`, which is neither in the active Python environment nor on the PATH. " +
-      "Install it with `pipx install magent-lsp`, then run “Magent: Restart Server”.",
+    "Magent needs its server, magent-lsp, which is neither in the active Python environment nor on the PATH. " +
+      "Install it with: pipx install magent-lsp. Then run “Magent: Restart Server”.",
     ...choices,
   );
   // Nothing is fetched without a person's word: the setting is only written when they choose it.

@@ -63,7 +63,7 @@ export async function showMenu(conversations: Conversations, connection: Connect
   const items: Entry[] = [
     ...now,
     ...(now.length > 0 ? [{ label: "", kind: QuickPickItemKind.Separator }] : []),
-    entry("$(comment-discussion) Open the chat", "chat.focus"),
+    entry("$(comment-discussion) Open the chat", "openChat"),
     entry("$(add) New conversation", "newChat"),
     entry("$(history) Earlier conversations…", "sessions"),
     entry("$(person) Pick an agent…", "pickAgent"),

@@ -41,6 +41,7 @@ export type Change = { type: "put"; item: Item } | { type: "append"; id: string;
 export class Thread {
   readonly items: Item[] = [];
   title = "";
+  private readonly places = new Map<string, string>();
   private number = 0;
 
   constructor(readonly sessionId: string) {}
@@ -51,7 +52,7 @@ export class Thread {
     switch (event.type) {
       case "run_started":
         this.title ||= event.prompt;
-        return [this.add({ kind: "prompt", id: this.id(runId), text: event.prompt })];
+        return [this.add({ kind: "prompt", id: this.id(runId), text: event.prompt, place: this.places.get(runId) })];
       case "run_queued":
         return [this.notice("info", "Queued: it begins when the run before it has ended.")];
       case "text_delta":
@@ -79,8 +80,9 @@ export class Thread {
     }
   }
 
-  /** Say what a run's prompt is about. */
+  /** Say what a run's prompt is about; before or after it is shown. */
   about(runId: string, place: string): Change[] {
+    this.places.set(runId, place);
     const item = this.items.find((other) => other.kind === "prompt" && other.id.startsWith(`${runId}-`));
     if (item?.kind !== "prompt") return [];
     item.place = place;

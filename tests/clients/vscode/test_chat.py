@@ -1,5 +1,7 @@
 """Questions, conversations, cancelling and settings, in the real VS Code."""
 
+import json
+import re
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +12,8 @@ from tests.support.editors import Desk, calling, wait_until
 pytestmark = [pytest.mark.editor, pytest.mark.timeout(180)]
 
 Open = Callable[..., Window]
+
+ALLOWED = {"bash": "allow", "edit_file": "allow", "write_file": "allow"}
 
 ANSWER = """It returns the **blanks** a line begins with:
 
@@ -73,23 +77,22 @@ def test_the_menu_behind_the_status_bar_answers(desk: Desk, open_window: Open) -
 
 
 def test_pickers_count_for_the_next_prompt(desk: Desk, open_window: Open) -> None:
-    desk.model.queue({"text": "A plan."})
+    desk.model.queue({"text": "I would not."})
     window = open_window()
     window.run("Magent: Open the Chat")
     window.chat.frame.locator("#agent").click()
-    window.page.locator(".quick-input-list .monaco-list-row", has_text="plan").first.click()
-    window.chat.frame.locator("#agent", has_text="plan").wait_for()
+    window.page.locator(".quick-input-list .label-name", has_text=re.compile("^ask$")).click()
+    window.chat.frame.locator("#agent", has_text="ask").wait_for()
     window.chat.frame.locator("#model").click()
     window.page.locator(".quick-input-list .monaco-list-row", has_text="Another model").click()
     window.answer_box("openai/gpt-4o-mini", "The model, as provider/name")
     window.chat.frame.locator("#model", has_text="gpt-4o-mini").wait_for()
-    window.chat.send("/rev")
     window.chat.frame.locator("#input").fill("/rev")
     window.chat.frame.locator("#completions li", has_text="/review").wait_for()
     window.picture("pickers")
     window.chat.frame.locator("#input").fill("")
     window.chat.send("What would you do?")
-    window.chat.item("text", "A plan.").wait_for()
+    window.chat.item("text", "I would not.").wait_for()
     request = desk.model.requests()[-1]
     assert request["model"] == "gpt-4o-mini"
     assert "edit_file" not in str([tool["function"]["name"] for tool in request["tools"]])
@@ -98,7 +101,7 @@ def test_pickers_count_for_the_next_prompt(desk: Desk, open_window: Open) -> Non
 def test_settings_reach_the_server_and_defaults_do_not(desk: Desk, open_window: Open) -> None:
     desk.model.queue(calling("bash", command="touch made.txt"), {"text": "Made."})
     # `model` is only in config.yaml: VS Code's own default for it, `auto`, must not win.
-    window = open_window({"magentLsp.permission": {"bash": "allow"}})
+    window = open_window({"magentLsp.permission": ALLOWED})
     window.run("Magent: Prompt on Selection")
     window.answer_box("make a file", "what shall be done with this project?")
     window.chat.item("end", "Done").wait_for()
@@ -108,7 +111,7 @@ def test_settings_reach_the_server_and_defaults_do_not(desk: Desk, open_window: 
 
 def test_a_repository_cannot_loosen_rules(desk: Desk, open_window: Open) -> None:
     (desk.root / ".vscode").mkdir()
-    (desk.root / ".vscode/settings.json").write_text('{"magentLsp.permission": {"bash": "allow"}}')
+    (desk.root / ".vscode/settings.json").write_text(json.dumps({"magentLsp.permission": ALLOWED}))
     desk.model.queue(calling("bash", command="touch made.txt"), {"text": "Made."})
     window = open_window()
     window.run("Magent: Prompt on Selection")
@@ -122,7 +125,7 @@ def test_a_missing_server_says_what_to_do(desk: Desk, open_window: Open) -> None
     desk.env["PATH"] = "/usr/bin:/bin"
     window = open_window({"magentLsp.server.command": []}, ready=False)
     toast = window.page.locator(".notification-toast", has_text="pipx install magent-lsp")
-    toast.wait_for()
+    toast.locator(".monaco-button", has_text="Set its path").hover()
     window.picture("no-server")
     toast.locator(".monaco-button", has_text="How to install it").click()
     window.page.locator(".getting-started-step", has_text="Install the server").first.wait_for()

@@ -45,7 +45,9 @@ export class Composer {
     element("agent").textContent = state.agent;
     element("model").textContent = state.model || "model";
     this.place.textContent = state.place;
-    this.place.hidden = !state.place;
+    // What is said to a running agent goes to that agent, without a place.
+    this.place.hidden = state.running || !state.place;
+    for (const chip of ["agent", "model"]) element(chip).hidden = state.running;
     this.input.placeholder = !state.ready
       ? "The server does not run"
       : state.running

@@ -53,7 +53,7 @@ export function render(item: Item, say: Say): HTMLElement {
       break;
     case "notice":
       element.classList.add(item.level);
-      element.textContent = item.message;
+      element.innerHTML = markdown.renderInline(item.message);
       break;
     case "end":
       renderEnd(element, item, say);
@@ -86,7 +86,7 @@ function renderTool(element: HTMLElement, item: ToolItem, say: Say): void {
   element.classList.add(item.status, ...(item.nested ? ["nested"] : []));
   if (permission && !reply) {
     element.classList.add("asking");
-    element.append(make("div", "title", item.title), body(item), ...question(item, say));
+    element.append(make("div", "title", item.command ? "Run this command?" : item.title), body(item), ...question(item, say));
     return;
   }
   const line = make("span", "line");
@@ -102,14 +102,15 @@ function question(item: ToolItem, say: Say): HTMLElement[] {
   const { requestId } = request;
   const buttons = make("div", "buttons");
   const order = ["allow_once", "reject", "allow_session", "allow_always"];
-  const options = request.options.map(({ reply, title }, number) => ({ reply, title: request.labels?.[number] ?? title }));
-  for (const { reply, title } of options.toSorted((a, b) => order.indexOf(a.reply) - order.indexOf(b.reply))) {
+  for (const { reply, title } of request.options.toSorted((a, b) => order.indexOf(a.reply) - order.indexOf(b.reply))) {
     const look = reply === "allow_once" ? "" : "secondary";
     buttons.append(button(title, look, () => say({ type: "reply", requestId, reply })));
   }
   buttons.append(button("Reject and say why…", "secondary", () => say({ type: "rejectSaying", requestId })));
   if (item.diff !== undefined) buttons.append(button("Open diff", "secondary", () => say({ type: "diff", requestId })));
-  return [make("div", "reason", request.reason.replaceAll("`", "")), buttons];
+  const reason = make("div", "reason");
+  reason.innerHTML = markdown.renderInline(request.reason);
+  return [reason, buttons];
 }
 
 function body(item: ToolItem): HTMLElement {
