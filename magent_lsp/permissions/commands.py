@@ -54,6 +54,8 @@ class _Reader:
         self.whole = text
         self.atoms: list[Atom] = []
         self.files = 0
+        self.builtins = 0
+        """Commands seen that are no atoms; a line with neither does something we do not see."""
         self.looked: set[tuple[str, str, str]] = set()
         """Names that were compared with the denied ones."""
         self.inner_commands = 0
@@ -70,7 +72,7 @@ class _Reader:
                 self.unknown("The command runs shells within shells.")
                 return
             self.line(analyse(text, folders), level)
-        if not self.atoms and not self.whole.partition("#")[0].strip():
+        if not self.atoms and not self.builtins:
             self.atoms.append(self.ruled(Subject(tool=TOOL, kind="command", value=""), TextItem(text="")))
 
     def line(self, line: Line, level: int) -> None:
@@ -203,6 +205,7 @@ class _Reader:
 
     def builtin(self, name: str, command: Command) -> None:
         """A builtin that is no atom: its paths are judged."""
+        self.builtins += 1
         if name in MOVES:
             for target in list(move_targets(list(command.words[1:]))) or [word("~")]:
                 if target.text in ("-",) and target.literal:

@@ -29,6 +29,9 @@ _DOUBLE: Final = re.compile(r'(?P<double>")|(?P<open>\$\(|`)|\\.|[^"$`\\]+|.', r
 _KEYWORDS: Final = set_of("""
     if then elif else do while until ! { } coproc fi done esac in
 """)
+_CLOSED: Final = "$_"
+"""Stands for a substitution, or for what was in brackets that may have closed a branch of `case`."""
+_SKIPPED: Final = _KEYWORDS | {_CLOSED}
 _ASSIGNMENT: Final = re.compile(r"\w+(\[[^\]]*\])?\+?=")
 
 
@@ -49,8 +52,10 @@ class _Scanner:
         self.piece: list[str] = []
         self.words: list[str] = []
         self.skip_word = False
-        self.stack: list[tuple[str, list[str], list[str]]] = []
-        """What was open: `"`, `(` or a backtick, with the words before it."""
+        self.stack: list[tuple[str, list[str], list[str], int]] = []
+        """What was open: `"`, `(` or a backtick, with the words and the open `case`s before it."""
+        self.cases = 0
+        """Open `case`s: in them a bracket closes a branch, not a substitution."""
         self.heredocs: list[tuple[str, bool]] = []
 
     def run(self) -> None:
@@ -80,7 +85,7 @@ class _Scanner:
         """A token outside double quotes."""
         if kind == "close":
             self.command()
-            if self.stack and self.stack[-1][0] != "`":
+            if self.stack and self.stack[-1][0] != "`" and not self.cases:
                 self.close()
         elif kind == "heredoc":
             delimiter = text.lstrip("<").removeprefix("-").strip()
@@ -103,12 +108,12 @@ class _Scanner:
     def quote(self) -> None:
         """A double quote opens or closes."""
         if self.stack and self.stack[-1][0] == '"':
-            _, piece, words = self.stack.pop()
+            _, piece, words, self.cases = self.stack.pop()
             self.piece = [*piece, '"', *self.piece, '"']
             self.words = words
         else:
-            self.stack.append(('"', self.piece, self.words))
-            self.piece, self.words = [], []
+            self.stack.append(('"', self.piece, self.words, self.cases))
+            self.piece, self.words, self.cases = [], [], 0
 
     def open(self, sign: str) -> None:
         """A substitution or a subshell opens; a second backtick closes."""
@@ -116,14 +121,14 @@ class _Scanner:
             self.command()
             self.close()
             return
-        self.stack.append(("`" if sign == "`" else "(", self.piece, self.words))
-        self.piece, self.words = [], []
+        self.stack.append(("`" if sign == "`" else "(", self.piece, self.words, self.cases))
+        self.piece, self.words, self.cases = [], [], 0
 
     def close(self) -> None:
         """Go back to what was open around; the substitution stands for an unknown text."""
         self.command()
-        _, piece, words = self.stack.pop()
-        self.piece, self.words = [*piece, "$_"], words
+        _, piece, words, self.cases = self.stack.pop()
+        self.piece, self.words = [*piece, _CLOSED], words
 
     def word(self) -> None:
         """A word ends."""
@@ -144,9 +149,13 @@ class _Scanner:
         self.skip_word = False
         words = self.words
         self.words = []
+        if "esac" in words:
+            self.cases = max(0, self.cases - 1)
         start = 0
-        while start < len(words) and (words[start] in _KEYWORDS or _ASSIGNMENT.match(words[start])):
+        while start < len(words) and (words[start] in _SKIPPED or _ASSIGNMENT.match(words[start])):
             start += 1
+        if words[start : start + 1] == ["case"] and "esac" not in words:
+            self.cases += 1
         if start < len(words):
             self.found[tuple(decode(each).text for each in words[start:])] = None
 

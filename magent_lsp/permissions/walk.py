@@ -50,6 +50,14 @@ BLOCKS: Final = frozenset(
 )
 MAX_FOLDERS: Final = 6
 """With more folders in which the shell may be, it is not known in which it is."""
+STRUCTURE: Final = set_of("""
+    program list pipeline command redirected_statement subshell compound_statement negated_command do_group
+    if_statement elif_clause else_clause while_statement for_statement case_statement case_item
+    command_substitution process_substitution declaration_command unset_command file_redirect
+    function_definition
+""")
+"""Nodes whose parts must cover them."""
+_BLANK: Final = re.compile(rb"(?:[ \t\n]|\\\n)*")
 KEYWORDS: Final = set_of("""
     if then elif else fi do done while until for select case esac in { } ! function [[ ]]
 """)
@@ -117,6 +125,8 @@ class Walk:
                 if kind == "ERROR"
                 else f"The shell's {kind!r} is not understood."
             )
+        if kind in STRUCTURE and not self.covered(node):
+            self.line.problem("The parser left out a part of the command.")
         if kind in LEVELS:
             self.levels += 1
             if self.levels > MAX_LEVELS:
@@ -128,6 +138,21 @@ class Walk:
         visit = getattr(self, f"see_{kind}", None)
         if visit is not None:
             visit(node)
+
+    def covered(self, node: "Node") -> bool:
+        """Whether nothing but blanks lies between the parts of a node: what is left out is not judged."""
+        whole = node.type == "program"
+        at, end = (0, len(self.source)) if whole else (node.start_byte, node.end_byte)
+        for child in node.children:
+            if child.start_byte > at and not _BLANK.fullmatch(self.source, at, child.start_byte):
+                return False
+            at = max(at, child.end_byte)
+        return at >= end or _BLANK.fullmatch(self.source, at, end) is not None
+
+    def see_negated_command(self, node: "Node") -> None:
+        """`! a` turns the result around, `!a` is a name."""
+        if self.source[node.start_byte + 1 : node.start_byte + 2] not in (b" ", b"\t", b"("):
+            self.line.problem("A `!` without a blank is part of a name.")
 
     def leave(self, node: "Node", around: str) -> None:
         """Take note of a node after its children; `around`: the kind of its parent, which is slow to ask."""
@@ -164,6 +189,10 @@ class Walk:
         body = node.child_by_field_name("body")
         redirects = node.children_by_field_name("redirect")
         extra = [word for redirect in redirects for word in self.behind(redirect)]
+        while (
+            body is not None and body.type in ("pipeline", "list", "negated_command") and body.named_children
+        ):
+            body = body.named_children[-1]
         if extra and body is not None and body.type == "command":
             self.extra[body.id] = extra
         elif extra:

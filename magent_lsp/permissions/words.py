@@ -77,6 +77,8 @@ class _Decoder:
         self.at = 0
         self.text: list[str] = []
         self.glob: list[str] = []
+        self.braces = 0
+        """Unquoted braces that are open."""
         self.exact = True
         self.wild = False
         self.loose_start = False
@@ -126,7 +128,8 @@ class _Decoder:
             elif sign in "*?[{":
                 self.wildcard(sign)
             else:
-                self.odd = self.odd or sign not in "}~"
+                self.braces -= sign == "}"
+                self.odd = self.odd or sign not in "}~" or self.braces < 0
                 self.put(sign)
                 self.at += 1
 
@@ -205,6 +208,7 @@ class _Decoder:
                 self.text.append(match[0])
                 self.glob.append("*")
                 return
+            self.braces += 1
             self.put(sign)
         else:
             match = self.take(_CLASS) if sign == "[" else None

@@ -1,6 +1,7 @@
 """What another parser of shell finds in a line, ours must find too: a command it overlooks is not judged."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -75,7 +76,7 @@ def _value(parts: Iterator[Any]) -> str | None:
                 return None
             text += inner
         elif kind == "Lit":
-            text += part["Value"].replace("\\ ", " ").replace("\\k", "k")
+            text += re.sub(r"\\(.)", r"\1", part["Value"])
         else:
             return None
     return text
