@@ -41,7 +41,7 @@ def test_a_reload_of_200_files_takes_less_than_100_ms(empty: Path, dirs: Dirs) -
         load_settings(dirs=dirs, folder=empty, trusted=trusted, client={}, environ={})
         assert len(load_agents(empty, dirs, trusted).agents) == 78
         assert len(load_commands(empty, dirs, trusted).commands) > 70
-        assert len(load_skills(empty, dirs, trusted).skills) == 61
+        assert len(load_skills(empty, dirs, trusted).skills) == 62
         times.append(time.process_time() - start)
     assert min(times) < 0.1
     assert trusted

@@ -16,7 +16,7 @@ def test_all_families(project: Path, dirs: Dirs, put: Put) -> None:
     put(dirs.user / "skills" / "pdf-forms" / "SKILL.md", "---\ndescription: the user's\n---\nx")
     found = load_skills(project, dirs, True)
     assert found.problems == ()
-    assert list(found.skills) == ["editor", "house-style", "mine", "pdf-forms", "release-notes"]
+    assert list(found.skills) == ["editor", "magent", "house-style", "mine", "pdf-forms", "release-notes"]
     notes = found.skills["release-notes"]
     assert (notes.license, notes.metadata, notes.allowed_tools) == (
         "MIT",
