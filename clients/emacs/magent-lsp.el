@@ -31,6 +31,7 @@
 
 (declare-function flymake-diagnostics "flymake")
 (declare-function flymake-diagnostic-beg "flymake")
+(declare-function flymake-diagnostic-data "flymake")
 (declare-function flymake-diagnostic-end "flymake")
 (declare-function flymake-diagnostic-text "flymake")
 (declare-function flymake-diagnostic-type "flymake")
@@ -230,10 +231,19 @@ An empty question has it explained."
   (when (bound-and-true-p flymake-mode)
     (mapcar
      (lambda (it)
-       (list :range (magent-lsp--range (flymake-diagnostic-beg it) (flymake-diagnostic-end it))
-             :message (flymake-diagnostic-text it)
-             :severity (pcase (flymake-diagnostic-type it)
-                         ((or :error 'eglot-error) 1) ((or :warning 'eglot-warning) 2) (_ 3))))
+       (let* ((data (flymake-diagnostic-data it))
+              ;; Eglot keeps what its server said.
+              (said (and (proper-list-p data) (cdr-safe (assq 'eglot-lsp-diag data)))))
+         (append (list :range (magent-lsp--range (flymake-diagnostic-beg it)
+                                                 (flymake-diagnostic-end it)))
+                 (if said
+                     (list :message (plist-get said :message)
+                           :severity (plist-get said :severity)
+                           :source (plist-get said :source)
+                           :code (plist-get said :code))
+                   (list :message (flymake-diagnostic-text it)
+                         :severity (pcase (flymake-diagnostic-type it)
+                                     (:error 1) (:warning 2) (_ 3)))))))
      (flymake-diagnostics beg end))))
 
 (defun magent-lsp-actions (beg end)

@@ -19,9 +19,9 @@ def emacs_environment(desk: Desk) -> dict[str, str]:
     server = " ".join(json.dumps(part) for part in desk.server)
     return {
         **desk.env,
-        "MAGENT_TEST_FILE": str(desk.file),
-        "MAGENT_TEST_SERVER": f"({server})",
-        "MAGENT_TEST_CLIENT": str(CLIENT),
+        "EMACS_TEST_FILE": str(desk.file),
+        "EMACS_TEST_SERVER": f"({server})",
+        "EMACS_TEST_CLIENT": str(CLIENT),
     }
 
 

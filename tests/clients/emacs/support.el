@@ -3,8 +3,8 @@
 ;;; Commentary:
 
 ;; Loaded by `tests/clients/test_emacs*.py' before a test's own forms.
-;; The environment names the place: MAGENT_TEST_FILE, MAGENT_TEST_SERVER
-;; (the server's command, as Lisp) and MAGENT_TEST_CLIENT (the folder of
+;; The environment names the place: EMACS_TEST_FILE, EMACS_TEST_SERVER
+;; (the server's command, as Lisp) and EMACS_TEST_CLIENT (the folder of
 ;; magent-lsp.el).
 
 ;;; Code:
@@ -12,15 +12,15 @@
 (package-initialize)
 (require 'cl-lib)
 (require 'subr-x)
-(add-to-list 'load-path (getenv "MAGENT_TEST_CLIENT"))
+(add-to-list 'load-path (getenv "EMACS_TEST_CLIENT"))
 (setq create-lockfiles nil make-backup-files nil
       native-comp-async-report-warnings-errors nil
       vc-handled-backends '(Git)
       inhibit-startup-screen t)
 (setq-default case-fold-search nil)
 
-(defvar test-file (getenv "MAGENT_TEST_FILE"))
-(defvar test-server (read (getenv "MAGENT_TEST_SERVER")))
+(defvar test-file (getenv "EMACS_TEST_FILE"))
+(defvar test-server (read (getenv "EMACS_TEST_SERVER")))
 
 (defmacro test-until (form &optional seconds)
   "Wait until FORM is true and return its value; fail after SECONDS."
