@@ -112,7 +112,10 @@ local function paint(bufnr, lines, first, request, keys)
     mark(first - #keys - 2 + index, 'MagentKey', 2, 2 + #choice[1])
   end
   for row = first, #lines - 1 do
-    mark(row, request.command and 'MagentCommand' or DIFF[lines[row + 1]:sub(1, 1)] or 'Normal')
+    local group = request.command and 'MagentCommand' or DIFF[lines[row + 1]:sub(1, 1)]
+    if group then
+      mark(row, group)
+    end
   end
 end
 

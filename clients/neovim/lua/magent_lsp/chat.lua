@@ -1,6 +1,7 @@
 -- The windows of a conversation: its transcript, and below it a place to write.
 local client = require('magent_lsp.client')
 local config = require('magent_lsp.config')
+local folds = require('magent_lsp.folds')
 local runs = require('magent_lsp.runs')
 local transcript = require('magent_lsp.transcript')
 
@@ -230,7 +231,7 @@ local function show_transcript()
   dress(window)
   local set = vim.wo[window]
   set.foldmethod, set.foldtext = 'manual', ''
-  transcript.fold_all(bufnr)
+  folds.begin(bufnr, window)
   set.conceallevel = 0
   set.winbar = "%{%v:lua.require'magent_lsp.chat'.winbar()%}"
   vim.api.nvim_win_set_cursor(window, { vim.api.nvim_buf_line_count(bufnr), 0 })

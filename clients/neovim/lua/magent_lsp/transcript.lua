@@ -1,12 +1,11 @@
 -- The text of conversations: one buffer a session, written as its events come.
-local config = require('magent_lsp.config')
+local folds = require('magent_lsp.folds')
 
 local M = {}
 
 local space = vim.api.nvim_create_namespace('magent_lsp_transcript')
 
--- What stands before each line of what a tool did; folding goes by it as well.
-M.BODY = '  │ '
+local BODY = folds.BODY
 
 local ICONS = {
   pending = '○',
@@ -42,7 +41,7 @@ local STOPPED = {
 ---@field bufnr integer
 ---@field session string
 ---@field block string? what the end of the buffer belongs to: text or thought, and its run
----@field thought integer? the row of the title of the thoughts that the buffer ends with
+---@field thought boolean? whether the buffer ends with thoughts
 ---@field items table<string, { mark: integer, lines: integer, title: string, status: string, note: string }>
 
 ---@type table<string, magent.Transcript>
@@ -75,7 +74,8 @@ function M.session_of(bufnr)
 end
 
 ---Changes a transcript's text by `write`; windows that stood at the end stay at the end.
-local function change(transcript, write)
+---What is folded stays so if `folding`: for all but additions at the end.
+local function change(transcript, write, folding)
   local bufnr = transcript.bufnr
   local before = vim.api.nvim_buf_line_count(bufnr)
   local following = {}
@@ -85,39 +85,17 @@ local function change(transcript, write)
     end
   end
   vim.bo[bufnr].modifiable = true
-  write(bufnr)
+  if folding then
+    folds.keep(bufnr, function()
+      write(bufnr)
+    end)
+  else
+    write(bufnr)
+  end
   vim.bo[bufnr].modifiable = false
   local last = vim.api.nvim_buf_line_count(bufnr)
   for _, window in ipairs(following) do
     vim.api.nvim_win_set_cursor(window, { last, 0 })
-  end
-end
-
----Folds lines in all windows. By hand, as Neovim does not look at 'foldexpr' while somebody writes.
-local function fold(bufnr, first, last)
-  for _, window in ipairs(vim.fn.win_findbuf(bufnr)) do
-    vim.api.nvim_win_call(window, function()
-      vim.cmd(('silent! %d,%dfold'):format(first + 1, last + 1))
-      if not config.current.chat.folded then
-        vim.cmd(('silent! %d,%dfoldopen'):format(first + 1, last + 1))
-      end
-    end)
-  end
-end
-
----Folds what tools did, in a window that was just opened; each below its title.
-function M.fold_all(bufnr)
-  vim.cmd('silent! normal! zE')
-  local first
-  local lines = vim.api.nvim_buf_get_lines(bufnr, 0, -1, true)
-  for row, line in ipairs(vim.list_extend(lines, { '' })) do
-    local inside = vim.startswith(line, M.BODY)
-    if inside and not first then
-      first = row - 2
-    elseif not inside and first then
-      fold(bufnr, first, row - 2)
-      first = nil
-    end
   end
 end
 
@@ -162,12 +140,12 @@ local function end_thought(transcript, bufnr)
     return
   end
   local count = vim.api.nvim_buf_line_count(bufnr)
-  if vim.api.nvim_buf_get_lines(bufnr, count - 1, count, true)[1] == M.BODY then
-    vim.api.nvim_buf_set_lines(bufnr, count - 1, count, true, {})
-    count = count - 1
-  end
-  fold(bufnr, transcript.thought, count - 1)
-  transcript.thought = nil
+  folds.keep(bufnr, function()
+    if vim.api.nvim_buf_get_lines(bufnr, count - 1, count, true)[1] == BODY then
+      vim.api.nvim_buf_set_lines(bufnr, count - 1, count, true, {})
+    end
+  end)
+  transcript.thought = false
 end
 
 ---Adds a piece to the text, or to the thoughts, of a run.
@@ -178,8 +156,8 @@ local function stream(transcript, run, kind, text)
     if transcript.block ~= name then
       end_thought(transcript, bufnr)
       if kind == 'thought' then
-        transcript.thought = append(bufnr, { ICONS.thought .. ' Thought', M.BODY }, true)
-        paint(bufnr, transcript.thought, 'MagentDim')
+        transcript.thought = true
+        paint(bufnr, append(bufnr, { ICONS.thought .. ' Thought', BODY }, true), 'MagentDim')
       else
         while #lines > 1 and lines[1] == '' do
           table.remove(lines, 1)
@@ -192,7 +170,7 @@ local function stream(transcript, run, kind, text)
     local column = #vim.api.nvim_buf_get_lines(bufnr, last, last + 1, true)[1]
     if kind == 'thought' then
       for index = 2, #lines do
-        lines[index] = M.BODY .. lines[index]
+        lines[index] = BODY .. lines[index]
       end
     end
     vim.api.nvim_buf_set_text(bufnr, last, column, last, column, lines)
@@ -224,7 +202,6 @@ local function draw_title(bufnr, item)
     end_row = row,
     end_col = #line,
     hl_group = group,
-    right_gravity = false,
     priority = 190,
   })
 end
@@ -241,11 +218,11 @@ local function item_of(transcript, key, title, status, child)
       item = { title = title, status = status, lines = 0, note = '', child = child }
       -- Items that follow each other stand close together.
       local row = append(bufnr, { title_line(item) }, transcript.block ~= 'item')
-      item.mark = vim.api.nvim_buf_set_extmark(bufnr, space, row, 0, { right_gravity = false })
+      item.mark = vim.api.nvim_buf_set_extmark(bufnr, space, row, 0, {})
       transcript.items[key], transcript.block = item, 'item'
     end
     draw_title(bufnr, item)
-  end)
+  end, true)
   return item
 end
 
@@ -257,17 +234,16 @@ local function body(transcript, item, text, diff)
   change(transcript, function(bufnr)
     local first = row_of(bufnr, item) + 1
     local shown = vim.tbl_map(function(line)
-      return M.BODY .. line
+      return BODY .. line
     end, lines)
     vim.api.nvim_buf_set_lines(bufnr, first, first + item.lines, true, shown)
     item.lines = #shown
-    fold(bufnr, first - 1, first + #shown - 1)
     for index, line in ipairs(lines) do
       local group = diff and DIFF[line:sub(1, 1)] or 'MagentDim'
-      paint(bufnr, first + index - 1, 'MagentDim', 0, #M.BODY)
-      paint(bufnr, first + index - 1, group, #M.BODY)
+      paint(bufnr, first + index - 1, 'MagentDim', 0, #BODY)
+      paint(bufnr, first + index - 1, group, #BODY)
     end
-  end)
+  end, true)
 end
 
 ---`+3 -1`: lines that a diff adds and removes.
@@ -284,6 +260,9 @@ local function counts(diff)
 end
 
 local function tool_call(transcript, run, event)
+  if event.name == 'todo' and event.status ~= 'failed' then
+    return -- the plan itself is shown
+  end
   local item = item_of(transcript, event.toolCallId, event.title, event.status, run.parent ~= nil)
   if event.type == 'tool_call_finished' and event.output and event.output ~= '' and not item.diff then
     body(transcript, item, event.output)
@@ -358,7 +337,7 @@ local function finished(transcript, run, event)
       item.status = 'cancelled'
       change(transcript, function(bufnr)
         draw_title(bufnr, item)
-      end)
+      end, true)
     end
   end
   transcript.items = {}
