@@ -87,7 +87,6 @@ class Magent:
             model_settings=self._access.settings,
             context_limit=self._access.context_limit,
             keep_edit=self._undo.keep,
-            record_edit=self._undo.record,
             remember=self._remember,
             environment=self._access.child_environment,
             redact=self._access.redact,
@@ -290,7 +289,6 @@ class Magent:
     async def close(self) -> None:
         """Cancel all runs and let go of the sessions."""
         await self._driver.close()
-        await self._undo.settle()
         if self._syncing:
             await asyncio.wait(self._syncing)
         for session in self._open.values():

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from magent_lsp.core.errors import MagentError, ToolError
 from magent_lsp.core.events import TodoUpdated, ToolCallEvent, ToolState
+from magent_lsp.core.known import Known, more, read_known
 from magent_lsp.core.messages import ToolCall, ToolMessage, ToolStatus
 from magent_lsp.core.session import step_of
 from magent_lsp.core.tool import Proposal, Subject, ToolContext, ToolResult
@@ -182,7 +183,7 @@ class Executor:
 
     async def _permit(self, prepared: Prepared, proposal: Proposal | None) -> None:
         if proposal is not None and proposal.edit is not None:
-            why = self._landing.outside(proposal.edit)
+            why = self._landing.outside(proposal.edit) or self._landing.astray(proposal.edit, prepared)
             if why:
                 raise Refused(f"{why} Nothing was changed.")
         await permit(
@@ -210,9 +211,8 @@ class Executor:
         self, call: ToolCall, prepared: Prepared | None, result: ToolResult, status: ToolStatus
     ) -> ToolMessage:
         run = self._run
-        text = bounded(
-            run.host.redact(result.text), run.settings.max_tool_output_chars, self._context.scratch
-        )
+        clean = run.host.redact(result.text)
+        text = bounded(clean, run.settings.max_tool_output_chars, self._context.scratch)
         message = ToolMessage(
             id=f"msg-{uuid.uuid4().hex[:12]}",
             call_id=call.id,
@@ -223,7 +223,7 @@ class Executor:
         )
         run.session.append_result(
             message,
-            seen={str(path): digest for path, digest in result.seen},
+            seen=self._known(result, whole=clean == result.text),
             skills=dict([result.skill]) if result.skill is not None else {},
         )
         if result.todos is not None:
@@ -233,6 +233,14 @@ class Executor:
             run.summary = run.host.redact(result.text)
         self._event("finished", call, prepared, status, text)
         return message
+
+    def _known(self, result: ToolResult, *, whole: bool) -> dict[str, str]:
+        """What the model knows of files since a call; a text that hid a secret from it is not known."""
+        seen = self._run.session.seen
+        found = {str(path): value for path, value in result.seen}
+        if not whole:
+            found = {path: str(Known(read_known(value).digest, ())) for path, value in found.items()}
+        return {path: more(seen.get(path), value) for path, value in found.items()}
 
     def _event(
         self,

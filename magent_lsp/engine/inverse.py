@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -63,6 +63,22 @@ class Step:
             before=self.before,
             after=self.after,
             real_path=str(self.real_path) if self.real_path else None,
+        )
+
+    def reversed(self) -> "Step":
+        """The step that takes this one back."""
+        if self.target is not None:
+            return replace(self, path=self.target, target=self.path)
+        return replace(self, before=self.after, after=self.before)
+
+    def takes_back(self, other: "Step") -> bool:
+        """Whether the two together are no change."""
+        back = self.reversed()
+        return (back.path, back.target, back.before, back.after) == (
+            other.path,
+            other.target,
+            other.before,
+            other.after,
         )
 
     def touches(self, path: Path) -> bool:

@@ -1,11 +1,14 @@
 """An allowed edit on its way into the file: applied, verified, recorded; if it was stale, tried once more."""
 
+import asyncio
 from collections.abc import Sequence
 
+from magent_lsp.core.document import Document, digest_of, split_lines
 from magent_lsp.core.edits import EditOutcome, FileEdit, TextEdits
 from magent_lsp.core.errors import ToolError
 from magent_lsp.core.events import EditApplied, EditRecord, TargetUpdated
-from magent_lsp.core.tool import Proposal, ToolContext, ToolResult
+from magent_lsp.core.known import Known, read_known
+from magent_lsp.core.tool import Proposal, Subject, ToolContext, ToolResult, Verdict
 from magent_lsp.engine.call import Prepared
 from magent_lsp.engine.permit import judge_for
 from magent_lsp.engine.run import Run
@@ -20,6 +23,9 @@ OUTCOME_WORDS = {
 }
 
 
+_STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
+
+
 class Landing:
     """Where the edits of one run land."""
 
@@ -32,39 +38,77 @@ class Landing:
         root = self._run.root
         return outside_scope(edit, root.request.scope, root.target, self._run.place)
 
+    def astray(self, edit: FileEdit, prepared: Prepared) -> str:
+        """Why an edit would be written where it was not judged, as a link changed; else empty."""
+        real = getattr(edit, "real_path", None)
+        if real is None:
+            return ""
+        subject = Subject(tool=prepared.tool.name, kind="path", value=str(real))
+        there = judge_for(self._run, (subject,)).verdict
+        judged = judge_for(self._run, prepared.subjects).verdict
+        if self._run.place.resolve(edit.path) == real and _STRICTNESS[there] <= _STRICTNESS[judged]:
+            return ""
+        return f"{self._run.name_path(edit.path)!r} led to {str(real)!r} for a moment: a link changed."
+
     async def land(self, prepared: Prepared, proposal: Proposal) -> ToolResult:
         """Make the edit that was proposed and allowed; the result says in words what became of it."""
-        assert proposal.edit is not None
-        run = self._run
-        await run.host.keep_edit(proposal.edit)
-        outcome = await run.host.editor.apply(proposal.edit, prepared.title)
-        if outcome.outcome == "stale":
-            fresh = await self._again(prepared, proposal)
-            if fresh is not None and fresh.edit is not None:
-                proposal = fresh
-                await run.host.keep_edit(fresh.edit)
-                outcome = await run.host.editor.apply(fresh.edit, prepared.title)
+        outcome = await self._make(prepared, proposal)
+        if outcome.outcome == "stale" and (fresh := await self._again(prepared, proposal)) is not None:
+            proposal = fresh
+            outcome = await self._make(prepared, proposal)
         edit = proposal.edit
         assert edit is not None
-        uri = outcome.path.as_uri()
-        run.edits.append(EditRecord(uri=uri, outcome=outcome.outcome))
-        if run.root is not run:
-            run.root.edits.append(EditRecord(uri=uri, outcome=outcome.outcome))
+        self._attempted(prepared, proposal, outcome)
         if outcome.outcome in ("applied", "diverged", "unknown"):
-            run.host.record_edit(run.root.session, run.root.id, edit)
             await self._follow(edit, outcome)
-        run.emit(
-            EditApplied(
-                uri=uri, outcome=outcome.outcome, diff=proposal.diff or "", tool_call_id=prepared.call.id
-            )
-        )
         words = [OUTCOME_WORDS[outcome.outcome], outcome.detail, proposal.note]
-        if outcome.outcome == "applied":
-            if not outcome.saved:
-                words.append("The new text is in an unsaved buffer; the file on disk is older.")
-            document = await run.host.editor.read(outcome.path)
-            return ToolResult(text=_join(words), seen=((outcome.path, document.digest),))
-        return ToolResult(text=_join(words), failed=True)
+        if outcome.outcome != "applied":
+            return ToolResult(text=_join(words), failed=True)
+        if not outcome.saved:
+            words.append("The new text is in an unsaved buffer; the file on disk is older.")
+        document = await self._run.host.editor.read(outcome.path)
+        known = self._known(edit, outcome, document)
+        if document.digest != known.digest:
+            words.append("The text is another by now: somebody went on typing, or a formatter ran.")
+        return ToolResult(text=_join(words), seen=((outcome.path, str(known)),))
+
+    async def _make(self, prepared: Prepared, proposal: Proposal) -> EditOutcome:
+        edit, host, root = proposal.edit, self._run.host, self._run.root
+        assert edit is not None
+        never_made = await host.keep_edit(root.session, root.id, edit)
+        try:
+            outcome = await host.editor.apply(edit, prepared.title)
+        except asyncio.CancelledError:
+            # It may be on its way still, so it is listed, and undo looks at what is there.
+            self._attempted(prepared, proposal, EditOutcome(path=edit.path, outcome="unknown"))
+            raise
+        if outcome.outcome in ("rejected", "stale"):
+            never_made()
+        return outcome
+
+    def _attempted(self, prepared: Prepared, proposal: Proposal, outcome: EditOutcome) -> None:
+        """List an edit among those of the run, and tell of it."""
+        run, uri = self._run, outcome.path.as_uri()
+        for listing in {id(one): one for one in (run, run.root)}.values():
+            listing.edits.append(EditRecord(uri=uri, outcome=outcome.outcome))
+        diff = proposal.diff or ""
+        run.emit(EditApplied(uri=uri, outcome=outcome.outcome, diff=diff, tool_call_id=prepared.call.id))
+
+    def _known(self, edit: FileEdit, outcome: EditOutcome, document: Document) -> Known:
+        """What the model knows of the text once its edit was made: all of it, if it knew all before.
+
+        A text that a person typed on in is not known; one that a formatter changed while it was saved is.
+        """
+        if isinstance(edit, TextEdits):
+            seen = self._context.session.seen.get(str(edit.path))
+            before = read_known(seen) if seen is not None else Known("", ())
+            total = len(split_lines(edit.before))
+            whole = not total or (before.of(digest_of(edit.before)) and before.covers(total))
+            after = edit.after
+        else:
+            whole, after = True, getattr(edit, "text", "")
+        formatted = document.origin == "buffer" and outcome.saved and not document.unsaved
+        return Known(document.digest if formatted else digest_of(after), None if whole else ())
 
     async def _follow(self, edit: FileEdit, outcome: EditOutcome) -> None:
         """Move the target of a scoped run with the edit, and say where it is."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from magent_lsp.core.errors import ToolError
+from magent_lsp.core.known import more
 from magent_lsp.core.tool import Subject
 from magent_lsp.engine.executor import Executor
 from magent_lsp.engine.permit import Declined, Refused, judge_for
@@ -44,7 +45,8 @@ async def attach_mentions(run: Run, executor: Executor, prompt: str) -> str:
         if result.failed or len(result.text) > room:
             continue
         room -= len(result.text)
-        run.session.seen.update({str(path): digest for path, digest in result.seen})
+        for path, digest in result.seen:
+            run.session.seen[str(path)] = more(run.session.seen.get(str(path)), digest)
         parts.append(f'<file path="{name}">\n{result.text}\n</file>')
     return "\n".join(parts)
 

@@ -40,10 +40,9 @@ class Host:
     """Settings and a wished-for model -> how to ask; raises ModelError if nothing is configured."""
     context_limit: Callable[[Settings, str], Awaitable[int | None]]
     """Settings and a model -> the size of its window in tokens; None: not known."""
-    keep_edit: Callable[[FileEdit], Awaitable[None]]
-    """Stores what a file holds before an edit is made of it."""
-    record_edit: Callable[[Session, str, FileEdit], None]
-    """Remembers an edit that was made (session, run id), so that the run can be undone."""
+    keep_edit: Callable[[Session, str, FileEdit], Awaitable[Callable[[], None]]]
+    """Notes an edit that is about to be made (session, run id), so that the run can be undone whatever
+    happens; the result is called if it was not made."""
     remember: Callable[[tuple[object, ...], str], None]
     """Stores permission rules for good, with the reason."""
     environment: Callable[[Settings], dict[str, str]]

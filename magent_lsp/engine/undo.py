@@ -1,17 +1,16 @@
 """Takes back what a run did to files, and brings it back again.
 
-Each edit is journalled in the session with the digests of the text before and after, and the texts are kept
-as blobs; so undo works after a restart. What a person changed since stays: texts are merged, and where that
-cannot be done the file is left alone and named.
+Each edit is journalled in the session before it is made, with the digests of the text before and after, and
+the texts are kept as blobs; so undo works after a restart, a crash or a cancel at any moment. What a person
+changed since stays: texts are merged, and where that cannot be done the file is left alone and named.
 """
 
 import asyncio
-import logging
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, Literal
+from typing import Literal
 
 from magent_lsp.core.edits import CreateFile, DeleteFile, EditOutcome, FileEdit, RenameFile, TextEdits
 from magent_lsp.core.errors import ToolError
@@ -22,10 +21,6 @@ from magent_lsp.store.blobs import BlobStore
 from magent_lsp.store.records import EditRecord
 from magent_lsp.store.sessions import SessionStore
 
-_log = logging.getLogger(__name__)
-
-_AT_ONCE: Final = 500_000
-"""Characters up to which digests are made on the event loop; larger texts wait for a thread."""
 Action = Literal["undo", "redo"]
 
 
@@ -53,13 +48,21 @@ class _Run:
         step = Step.of(record)
         match record.action:
             case "edit":
-                self.done.append(step)
+                self.add(step)
             case "undo":
                 self.done = [old for old in self.done if not old.touches(step.path)]
                 self.undone += [step] if step.before != step.after else []
             case "redo":
                 self.undone = [old for old in self.undone if not old.touches(step.path)]
                 self.done += [step] if step.before != step.after else []
+
+    def add(self, step: Step) -> None:
+        """Add a step; with one that takes an earlier one back, both are gone."""
+        opposite = next((old for old in reversed(self.done) if old.takes_back(step)), None)
+        if opposite is None:
+            self.done.append(step)
+        else:
+            self.done = [old for old in self.done if old is not opposite]
 
 
 class Undo:
@@ -70,24 +73,17 @@ class Undo:
         self._blobs = blobs
         self._sessions = sessions
         self._runs: dict[str, _Run] = {}
-        self._jobs: list[Callable[[], None]] = []
-        self._worker: asyncio.Task[None] | None = None
         self._one = asyncio.Lock()
 
-    async def keep(self, edit: FileEdit) -> None:
-        """Store what a file holds before an edit is made of it."""
-        await asyncio.to_thread(self._keep, *_texts(edit))
+    async def keep(self, session: Session, run_id: str, edit: FileEdit) -> Callable[[], None]:
+        """Note an edit that is about to be made, under the root run, and keep its texts.
 
-    def record(self, session: Session, run_id: str, edit: FileEdit) -> None:
-        """Remember an edit that was made, under the root run; its texts are kept in the background."""
-        before, after = _texts(edit)
-        if not self._jobs and len(before or "") + len(after or "") <= _AT_ONCE:
-            self._remember(session, run_id, edit)
-            self._jobs.append(lambda: self._keep(before, after))
-        else:  # in order, behind what waits
-            self._jobs += (lambda: self._remember(session, run_id, edit), lambda: self._keep(before, after))
-        if self._worker is None or self._worker.done():
-            self._worker = asyncio.create_task(self._work(), name="keep texts for undo")
+        Before and not after: whatever ends the edit half-way, a cancel or the end of the process, what became
+        of it is seen in the file, and can be taken back. Call the result if the edit was not made.
+        """
+        step = await asyncio.to_thread(self._kept, edit)
+        self._note(session, run_id, step)
+        return lambda: self._note(session, run_id, step.reversed())
 
     async def undo(self, run_id: str, editor: Editor) -> UndoReport:
         """Take back a run's edits; the report is empty if there are none to take back."""
@@ -97,32 +93,20 @@ class Undo:
         """Bring back what `undo` took."""
         return await self._take_back(run_id, editor, "redo")
 
-    async def settle(self) -> None:
-        """Wait until all texts are kept; before sessions are closed."""
-        while self._worker is not None and not self._worker.done():
-            await asyncio.shield(self._worker)
-
-    async def _work(self) -> None:
-        while self._jobs:
-            try:
-                await asyncio.to_thread(self._jobs[0])
-            except Exception:  # a text that is not kept costs its undo, not the run
-                _log.exception("an edit cannot be kept for undo")
-            finally:
-                del self._jobs[0]
-
     def _keep(self, before: str | None, after: str | None) -> None:
         for text in (before, after):
             if text is not None:
                 self._blobs.put(text)
 
-    def _remember(self, session: Session, run_id: str, edit: FileEdit) -> None:
-        step = Step.from_edit(edit)
-        self._runs.setdefault(run_id, _Run(session_id=session.id)).done.append(step)
+    def _kept(self, edit: FileEdit) -> Step:
+        self._keep(*_texts(edit))
+        return Step.from_edit(edit)
+
+    def _note(self, session: Session, run_id: str, step: Step) -> None:
+        self._runs.setdefault(run_id, _Run(session_id=session.id)).add(step)
         session.journal("edit", step.record(run_id, "edit"))
 
     async def _take_back(self, run_id: str, editor: Editor, action: Action) -> UndoReport:
-        await self.settle()
         async with self._one:
             run = await asyncio.to_thread(self._find, run_id)
             report = UndoReport()

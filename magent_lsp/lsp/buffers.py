@@ -55,15 +55,15 @@ class Buffers:
     async def compare(self, document: OpenDocument, *, again: bool = False) -> None:
         """Find out whether the buffer differs from the disk, if that is not known."""
         path = to_path(document.uri)
-        if path is None or (document.unsaved is not None and not again):
+        if path is None or (document.compared and not again):
             return
         text = await in_thread(on_disk, path)
-        if again or document.unsaved is None:
+        if again or not document.compared:
             document.saved_as(text or "")
 
     def _opened(self, document: OpenDocument | None, uri: str) -> None:
         """Compare a buffer that was just opened, so that `all` knows without waiting."""
-        if document is None or document.unsaved is not None or uri in self._tasks:
+        if document is None or document.compared or uri in self._tasks:
             return
         task = asyncio.get_running_loop().create_task(self.compare(document), name=f"compare {uri}")
         self._tasks[uri] = task

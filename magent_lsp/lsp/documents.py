@@ -56,6 +56,11 @@ class OpenDocument(TextDocument):
             self.mirror.set(change.text)
 
     @property
+    def compared(self) -> bool:
+        """Whether anything is known of the disk; unlike `unsaved` it costs nothing."""
+        return self._saved is not None
+
+    @property
     def unsaved(self) -> bool | None:
         """Whether the text differs from what was last known to be on the disk; None if nothing is known.
 

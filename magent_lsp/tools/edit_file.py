@@ -10,11 +10,12 @@ from magent_lsp.core.diff import unified_diff
 from magent_lsp.core.document import Document
 from magent_lsp.core.edits import Replacement, TextEdits
 from magent_lsp.core.errors import EditError, MissingError
+from magent_lsp.core.known import read_known
 from magent_lsp.core.matching import Edit, place
 from magent_lsp.core.tool import Proposal, Subject, Tool, ToolContext
 from magent_lsp.tools.paths import relative, resolve
 from magent_lsp.tools.reading import read, real, work
-from magent_lsp.tools.write_file import creation, refuse_placeholders
+from magent_lsp.tools.write_file import creation, refuse_placeholders, refuse_unwritable
 
 _PARTS = ("old_string", "new_string", "replace_all", "replaceAll")
 
@@ -80,13 +81,14 @@ async def _run(input: Input, context: ToolContext) -> Proposal:
         return await work(size, _proposal, document, edits, name, real_path)
     except EditError as error:
         seen = context.session.seen.get(str(path))
-        if seen is not None and seen != document.digest:
+        if seen is not None and not read_known(seen).of(document.digest):
             raise EditError(f"{error}\n{name!r} changed since you read it; read it again.") from None
         raise
 
 
 def _proposal(document: Document, edits: tuple[Edit, ...], name: str, real_path: Path) -> Proposal:
     for edit in edits:
+        refuse_unwritable(edit.new)
         refuse_placeholders(edit.new, document.text)
     before = document.text
     if not edits[0].old:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from magent_lsp.core.document import Document, split_lines
 from magent_lsp.core.errors import ToolError
+from magent_lsp.core.known import shown
 from magent_lsp.core.messages import Image
 from magent_lsp.core.tool import Subject, Tool, ToolContext, ToolResult
 from magent_lsp.tools.output import cut_line
@@ -57,27 +58,34 @@ async def _run(input: Input, context: ToolContext) -> ToolResult:
 
 def _show(document: Document, input: Input, limit: int, name: str) -> ToolResult:
     lines = split_lines(document.text)
-    seen = ((document.path, document.digest),)
     notes = ["It is the editor's text, which is not saved yet."] if document.unsaved else []
     if not lines:
-        return ToolResult(text=" ".join([f"{name!r} is empty.", *notes]), seen=seen)
+        text = " ".join([f"{name!r} is empty.", *notes])
+        return ToolResult(text=text, seen=((document.path, document.digest),))
     if input.offset > len(lines):
         raise ToolError(f"{name!r} has {len(lines)} lines; offset {input.offset} is behind its end.")
-    shown: list[str] = []
+    texts: list[str] = []
+    whole: list[int] = []
     size = 0
     for number in range(input.offset, min(input.offset + input.limit, len(lines) + 1)):
-        line = f"{number:>6}\t{cut_line(lines[number - 1].rstrip(chr(13) + chr(10)))}"
-        size += len(line) + 1
-        if shown and size > limit:
+        line = lines[number - 1].rstrip("\r\n")
+        cut = cut_line(line)
+        size += len(cut) + 8
+        if texts and size > limit:
             break
-        shown.append(line)
-    last = input.offset + len(shown) - 1
+        texts.append(f"{number:>6}\t{cut}")
+        if len(cut) == len(line):
+            whole.append(number)
+    last = input.offset + len(texts) - 1
     if last < len(lines):
         notes.append(f"Lines {input.offset}-{last} of {len(lines)}; go on with offset={last + 1}.")
     elif input.offset > 1:
         notes.append(f"Lines {input.offset}-{last} of {len(lines)}, to the end.")
-    text = "\n".join(shown)
-    return ToolResult(text=f"{text}\n\n[{' '.join(notes)}]" if notes else text, seen=seen)
+    text = "\n".join(texts)
+    return ToolResult(
+        text=f"{text}\n\n[{' '.join(notes)}]" if notes else text,
+        seen=((document.path, shown(document.digest, whole, len(lines))),),
+    )
 
 
 def _image(path: Path, name: str) -> Image | None:
