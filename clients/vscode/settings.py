@@ -13,7 +13,7 @@ MANIFEST = Path(__file__).with_name("package.json")
 MACHINE = frozenset(
     {
         *("permission", "hooks", "mcpServers", "apiBase", "apiKeyCommand", "model", "smallModel"),
-        *("modelSettings", "bash", "instructions"),
+        *("modelSettings", "bash", "instructions", "telemetry"),
     }
 )
 """Settings that run code, choose where code and keys go, or loosen a rule: a repository's own

@@ -1,8 +1,9 @@
 """Magent: the one object an edge holds; wires registries, sessions, runs and the model."""
 
 import asyncio
+import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from magent_lsp.app.model_access import ModelAccess
 from magent_lsp.app.status import RunInfo, run_info, status
 from magent_lsp.core.agent import Agent
 from magent_lsp.core.config import Settings
-from magent_lsp.core.errors import CallerError, UnknownId
+from magent_lsp.core.errors import CallerError, UnknownId, UserError
 from magent_lsp.core.events import RunFinished
 from magent_lsp.core.ports import Editor, EventSink
 from magent_lsp.core.request import PermissionReply, PermissionRequest, RunRequest
@@ -35,6 +36,8 @@ from magent_lsp.store.problems import Problem
 from magent_lsp.store.sessions import SessionStore
 from magent_lsp.store.skills import Skill
 from magent_lsp.store.trust import Review, TrustStore
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +69,9 @@ class Magent:
         self.dirs = dirs
         self._environ = environ
         self._access = ModelAccess(environ, dirs.user)
-        self.sessions = SessionStore(dirs.state, normalise=normalise, redact=self._access.redact)
+        self.sessions = SessionStore(
+            dirs.state, normalise=normalise, redact=self._access.redact, tell=self._tell
+        )
         self.grants = GrantStore(dirs)
         self.trust_store = TrustStore(dirs)
         self._environ = environ
@@ -76,6 +81,9 @@ class Magent:
         self.configuration = Configuration(sources, folders)
         self._open: dict[str, Session] = {}
         self._syncing: set[asyncio.Task[None]] = set()
+        self._resumed: set[Path] = set()
+        """Folders whose first prompt has come."""
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._blobs = BlobStore(dirs.state)
         self._undo = Undo(self._blobs, self.sessions)
         self._editor = editor
@@ -85,6 +93,7 @@ class Magent:
             gate=self._gate,
             model=self._access.models,
             model_settings=self._access.settings,
+            small_settings=self._access.small,
             context_limit=self._access.context_limit,
             keep_edit=self._undo.keep,
             remember=self._remember,
@@ -164,10 +173,21 @@ class Magent:
         """Load the model client in the background, so that the first prompt need not wait for it."""
         await asyncio.gather(self._access.models.warm_up(), asyncio.to_thread(self._blobs.prune))
 
+    async def prepare(self, request: RunRequest) -> RunRequest:
+        """The request with its session read from disk, so that `start` need not; for edges that hold a
+        conversation. Where the settings say so, the first prompt gets the workspace's last session.
+        """
+        session_id = request.session_id or await self._last_session(request)
+        if session_id is None:
+            return request
+        await self.open_session(session_id)
+        return replace(request, session_id=session_id)
+
     def start(self, request: RunRequest) -> Started:
         """Start a run, or queue it behind its session's; returns at once. CallerError for bad ids."""
         if not request.prompt.strip():
             raise CallerError("prompt: must not be empty.")
+        self._loop = asyncio.get_running_loop()
         if request.session_id is not None:
             session = self.session(request.session_id)
             snapshot = self.snapshot(session.folder)
@@ -273,7 +293,14 @@ class Magent:
 
     def status(self) -> dict[str, Any]:
         """Runs, sessions, model, agent, usage, trust and problems, as plain JSON."""
-        return status(self.configuration, self._access, self.running(), self._open.values(), self.pending())
+        return status(
+            self.configuration,
+            self._access,
+            self.running(),
+            self._open.values(),
+            self.pending(),
+            self.sessions.ledger.today(),
+        )
 
     async def doctor(self) -> Report:
         """What is configured, what is missing and how to mend it."""
@@ -302,6 +329,28 @@ class Magent:
         snapshot = self.configuration.load(folder)
         self.sessions.save_reasoning = snapshot.settings.save_reasoning
         return snapshot
+
+    async def _last_session(self, request: RunRequest) -> str | None:
+        folder = self.configuration.folder_of(request)
+        if self.snapshot(folder).settings.resume != "last" or folder in self._resumed or request.scope:
+            return None
+        last = await asyncio.to_thread(self.sessions.last, folder)
+        try:
+            session = await self.open_session(last) if last is not None else None
+        except UserError as error:  # it is in use elsewhere, or cannot be read
+            logger.warning("the last session is not resumed: %s", error)
+            session = None
+        if session is not None and request.agent not in (None, session.agent):
+            return None  # such as a question at a place, which is no part of that conversation
+        self._resumed.add(folder)
+        return session.id if session is not None else None
+
+    def _tell(self, text: str) -> None:
+        """Say what is wrong with a session's file, in its runs if there are any; from whatever thread."""
+        logger.warning("%s", text)
+        loop = self._loop
+        if loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self._driver.runs.notify, text)
 
     def _agent(self, name: str | None, snapshot: Snapshot | None = None) -> Agent:
         snapshot = snapshot or self.snapshot()

@@ -2,14 +2,17 @@
 
 import contextlib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from magent_lsp.core.config import Settings
 from magent_lsp.core.ports import ModelSettings
 from magent_lsp.core.redact import Redactor
 from magent_lsp.llm.choose import Choice, choose, known_secrets, secret_names
 from magent_lsp.llm.load import Models
+
+_OF_LARGE_MODELS: Final = frozenset({"thinking", "reasoning_effort", "verbosity"})
 
 
 class ModelAccess:
@@ -42,23 +45,21 @@ class ModelAccess:
 
     async def settings(self, settings: Settings, wished: str | None) -> ModelSettings:
         """How to ask the wished-for model, or the configured one."""
-        if wished and wished != "auto":
-            settings = settings.model_copy(update={"model": wished})
+        settings = _with_model(settings, wished)
         self.chosen = choice = await self.choose(settings)
-        extra = dict(settings.model_settings)
-        return ModelSettings(
-            model=choice.model,
-            reason=choice.reason,
-            api_base=choice.api_base,
-            api_key=choice.api_key,
-            temperature=extra.pop("temperature", None),
-            top_p=extra.pop("topP", None),
-            max_tokens=extra.pop("maxTokens", None),
-            extra=extra,
-            connect_timeout=settings.timeouts.connect,
-            first_chunk_timeout=settings.timeouts.first_chunk,
-            chunk_timeout=settings.timeouts.chunk,
-        )
+        return _how(settings, choice)
+
+    async def small(self, settings: Settings, wished: str | None) -> ModelSettings:
+        """How to ask the small model, for titles and summaries; where none is set, one that suits."""
+        settings = _with_model(settings, wished)
+        choice = await self.choose(settings)
+        if choice.small_model in ("", "auto", choice.model):
+            return _how(settings, choice)
+        settings = settings.model_copy(update={"model": choice.small_model})
+        how = _how(settings, await self.choose(settings))
+        # Options that suit the large model, such as a budget for thinking, may be errors for this one.
+        extra = {name: value for name, value in how.extra.items() if name not in _OF_LARGE_MODELS}
+        return replace(how, extra=extra, max_tokens=None)
 
     async def context_limit(self, settings: Settings, model: str) -> int | None:
         """The size of a model's window in tokens; the user's own setting beats the catalogue."""
@@ -88,3 +89,26 @@ class ModelAccess:
         """The environment of child processes, without secrets that the settings do not pass on."""
         hidden = set(secret_names(self._environ)) - set(settings.bash.pass_env)
         return {name: value for name, value in self._environ.items() if name not in hidden}
+
+
+def _with_model(settings: Settings, wished: str | None) -> Settings:
+    if wished and wished != "auto":
+        return settings.model_copy(update={"model": wished})
+    return settings
+
+
+def _how(settings: Settings, choice: Choice) -> ModelSettings:
+    extra = dict(settings.model_settings)
+    return ModelSettings(
+        model=choice.model,
+        reason=choice.reason,
+        api_base=choice.api_base,
+        api_key=choice.api_key,
+        temperature=extra.pop("temperature", None),
+        top_p=extra.pop("topP", None),
+        max_tokens=extra.pop("maxTokens", None),
+        extra=extra,
+        connect_timeout=settings.timeouts.connect,
+        first_chunk_timeout=settings.timeouts.first_chunk,
+        chunk_timeout=settings.timeouts.chunk,
+    )

@@ -46,6 +46,7 @@ def status(
     runs: Sequence[RunInfo],
     sessions: Iterable[Session],
     pending: Sequence[PermissionRequest],
+    today: Usage,
 ) -> dict[str, Any]:
     """Runs, sessions, model, agent, usage, trust and problems, as plain JSON."""
     sessions = list(sessions)
@@ -71,6 +72,7 @@ def status(
         ],
         "pending": [to_json(request) for request in pending],
         "usage": to_json(sum((session.usage for session in sessions), start=Usage())),
+        "usageToday": to_json(today),
         "trusted": configuration.trusted,
         "problems": [
             {

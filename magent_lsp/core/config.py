@@ -113,6 +113,17 @@ class Settings(_Part):
     )
     warm_up: bool = Field(True, description="Load the model client in the background after start.")
     save_reasoning: bool = Field(False, description="Keep the model's reasoning in session files.")
+    titles: bool = Field(
+        True, description="Whether the small model names a session after its first turn, in the background."
+    )
+    resume: Literal["off", "last"] = Field(
+        "off",
+        description="`last`: the first prompt after a start goes on with the workspace's last session.",
+    )
+    telemetry: Literal["off", "otel"] = Field(
+        "off",
+        description="`otel` makes OpenTelemetry spans of runs, requests and tools, without their content.",
+    )
     log: Literal["off", "error", "warning", "info", "debug"] = Field(
         "warning", description="What is sent to the editor's log."
     )

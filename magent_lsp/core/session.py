@@ -87,10 +87,10 @@ class Session:
         self.todos = todos
         self.journal("todo", todos)
 
-    def add_usage(self, usage: Usage) -> None:
-        """Count the usage of one request."""
+    def add_usage(self, usage: Usage, of: str | None = None) -> None:
+        """Count the usage of one request; `of` is the session of the subagent that made it."""
         self.usage += usage
-        self.journal("usage", usage)
+        self.journal("usage", {"usage": usage, "total": self.usage, "of": of})
 
     def grant(self, rule: Any) -> None:
         """Allow something for the rest of this session."""

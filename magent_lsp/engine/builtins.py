@@ -1,11 +1,12 @@
 """Slash commands that need no model: `/help`, `/undo`, `/cost` and their like."""
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
 from magent_lsp.core.errors import UserError
-from magent_lsp.core.messages import ToolMessage, Usage, UserMessage
+from magent_lsp.core.messages import Usage
 from magent_lsp.core.session import Session
 from magent_lsp.engine.report import Report
 from magent_lsp.engine.run import Run
@@ -27,6 +28,7 @@ SUMMARIES: Mapping[str, str] = {
     "export": "the session as `markdown`, `json` or `text`",
     "permissions": "rules that were granted",
     "compact": "summarises the conversation to make room; `/compact FOCUS` says what matters",
+    "summary": "what this session did, as for a pull request",
     "doctor": "what is configured and what is missing",
     "clear": "forgets the conversation, keeps the session",
     "done": "leaves plan mode",
@@ -47,7 +49,7 @@ class Desk(Protocol):
 def builtin_commands(desk: Desk) -> Mapping[str, Builtin]:
     """The commands by name."""
     book = _Book(desk)
-    return {name: getattr(book, name) for name in SUMMARIES if name != "compact"}
+    return {name: getattr(book, name) for name in SUMMARIES if hasattr(book, name)}
 
 
 class _Book:
@@ -90,10 +92,8 @@ class _Book:
         return "\n".join(lines) or "The list is empty."
 
     async def cost(self, run: Run, arguments: str) -> str:
-        return _usage(run.session.usage)
-
-    async def context(self, run: Run, arguments: str) -> str:
-        return _window(run, run.session)
+        today = await asyncio.to_thread(self._desk.sessions.ledger.today)
+        return f"This session: {_usage(run.session.usage)}\n\nToday, all sessions: {_usage(today)}"
 
     async def undo(self, run: Run, arguments: str) -> str:
         report = await self._desk.undo(arguments or self._last_run(run.session))
@@ -142,22 +142,6 @@ def _usage(usage: Usage) -> str:
         f"Tokens in: {usage.input_tokens:,} (from cache: {usage.cached_tokens:,}), "
         f"out: {usage.output_tokens:,}{about}. Cost: {cost}."
     )
-
-
-def _window(run: Run, session: Session) -> str:
-    sizes = {
-        "prompts": sum(len(m.text) for m in session.messages if isinstance(m, UserMessage)),
-        "tool output": sum(len(m.text) for m in session.messages if isinstance(m, ToolMessage)),
-        "tools": sum(len(str(tool.parameters)) + len(tool.description) for tool in run.tools),
-        "system prompt": len(run.agent.prompt),
-    }
-    sizes["answers"] = sum(
-        len(m.text) + sum(len(call.arguments) for call in m.tool_calls)
-        for m in session.messages
-        if not isinstance(m, UserMessage | ToolMessage) and hasattr(m, "tool_calls")
-    )
-    lines = [f"- {name}: about {size // 4:,} tokens" for name, size in sizes.items()]
-    return "\n".join([f"About {sum(sizes.values()) // 4:,} tokens:", "", *lines])
 
 
 def _report(what: str, report: UndoReport, run: Run) -> str:

@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -19,11 +19,12 @@ from magent_lsp.core.ports import EventSink, ModelSettings
 from magent_lsp.core.request import RunRequest, StopReason
 from magent_lsp.core.session import Session
 from magent_lsp.core.tool import Tool, ToolContext
+from magent_lsp.engine.about import APART, About, Parts
 from magent_lsp.engine.asking import ask_person
 from magent_lsp.engine.crew import Crew, Steps
 from magent_lsp.engine.emitter import Emitter
 from magent_lsp.engine.executor import Executor
-from magent_lsp.engine.guards import Budget
+from magent_lsp.engine.limits import budget_of, watch_tree
 from magent_lsp.engine.loop import Loop
 from magent_lsp.engine.offer import offered_tools
 from magent_lsp.engine.permit import Rejected, judge_for
@@ -37,10 +38,13 @@ from magent_lsp.engine.skills import load_skill
 from magent_lsp.engine.slash import Builtin, Expanded, expand_prompt, is_builtin
 from magent_lsp.engine.snapshot import Snapshot
 from magent_lsp.engine.subagents import Subagents
+from magent_lsp.engine.telemetry import Telemetry
+from magent_lsp.engine.titles import Titles
+from magent_lsp.engine.trace import Trace
 from magent_lsp.engine.window import Window
 from magent_lsp.permissions.place import Place
 from magent_lsp.store.dirs import Dirs
-from magent_lsp.store.instructions import load_instructions
+from magent_lsp.store.instructions import Instruction, load_instructions
 from magent_lsp.store.sessions import SessionStore
 
 PLAN_AGENT: Final = "plan"
@@ -67,10 +71,21 @@ class Driver:
         self._sink = sink
         self._load = load
         self._folders = folders
-        self._builtins: Mapping[str, Builtin] = {**builtins, "compact": self._compact}
+        about = About(
+            Parts(
+                settings=self._settings,
+                instructions=self._instructions,
+                system=system_prompt,
+                tools=lambda run: self.offered(run.agent, run.snapshot, run),
+            )
+        )
+        self._builtins: Mapping[str, Builtin] = {**builtins, **about.commands()}
         self._session_hooks = SessionHooks(host, sessions)
+        self._telemetry = Telemetry()
+        self._titles = Titles()
+        self._told = settled
         self.crew = Crew(sessions.close)
-        self.runs = Runs(self.drive, settled)
+        self.runs = Runs(self.drive, self._settled)
 
     def make(
         self,
@@ -82,6 +97,8 @@ class Driver:
     ) -> Run:
         """A run that has not begun; CallerError if its agent does not exist."""
         run_id = f"run-{uuid.uuid4().hex[:12]}"
+        trace = Trace(run_id, self._host.redact, parent.trace if parent else None)
+        sinks = _All(trace, self._sink, *([steps] if steps else []))
         run = Run(
             id=run_id,
             request=request,
@@ -89,10 +106,9 @@ class Driver:
             agent=choose_agent(request, session, snapshot, child=parent is not None),
             snapshot=snapshot,
             host=self._host,
-            emit=Emitter(
-                run_id, session.id, _Both(self._sink, steps) if steps else self._sink, self._host.redact
-            ),
+            emit=Emitter(run_id, session.id, sinks, self._host.redact),
             place=self.place(session),
+            trace=trace,
             parent=parent,
         )
         if parent is None:
@@ -104,17 +120,21 @@ class Driver:
         if run.parent is None:
             run.snapshot = await asyncio.to_thread(self._load, run.session.folder)
             run.agent = choose_agent(run.request, run.session, run.snapshot, child=False)
-        run.budget = _budget(run)
+        run.trace.spans = self._telemetry.of(run.settings)
+        run.budget = budget_of(run)
         run.hooks = self._session_hooks.of(run)
         await self._aim_again(run)
         self._announce(run)
         subagents = Subagents(run, self._spawn, self.runs, self.crew)
         executor = Executor(run, self._context(run, subagents), subagents.delegate)
+        if run.parent is not None:
+            run.loops = run.root.tree.lend(run.agent.name)
         try:
             return await self._work(run, executor, subagents)
         except Rejected:
             return "rejected"
         finally:
+            watch_tree(run)
             await subagents.end()
             await run.hooks.close()
 
@@ -126,12 +146,13 @@ class Driver:
         if expanded.answer is not None:
             if expanded.command == "clear":
                 await self._session_hooks.cleared(run)
-            return self._answered(run, expanded.answer)
+            return self._answered(run, expanded.answer, apart=expanded.command in APART)
         if expanded.subagent is not None:
             result = await subagents.delegate(expanded.subagent, expanded.prompt, False)
             return self._answered(run, result.text)
         run.tools = tuple(self.offered(run.agent, run.snapshot, run))
-        settings, system = await self._settings(run), await self._system(run)
+        settings = await self._settings(run)
+        system = system_prompt(run, await self._instructions(run))
         loop = Loop(
             run,
             executor,
@@ -148,9 +169,15 @@ class Driver:
 
     async def close(self) -> None:
         """Cancel all runs, let the subagents go, and run what is to be run at the end of sessions."""
+        await self._titles.close()
         await self.runs.close()
         await self._session_hooks.close()
         await self.crew.close()
+        await asyncio.to_thread(self._telemetry.close)
+
+    def _settled(self, run: Run) -> None:
+        self._told(run)
+        self._titles.after(run)
 
     def end_session(self, session: Session) -> None:
         """A session is closed by a person."""
@@ -192,17 +219,19 @@ class Driver:
             path = await asyncio.to_thread(suggested, run.session.folder, topic, date.today())
         return f"Plan file: {path}"
 
-    def _answered(self, run: Run, text: str) -> StopReason:
-        """End with an answer that this session's model did not write."""
+    def _answered(self, run: Run, text: str, *, apart: bool = False) -> StopReason:
+        """End with an answer that is not the model's turn; `apart` keeps it out of the conversation."""
         run.text = text
-        run.session.append(_user_message(run, run.request.prompt))
-        run.session.append(AssistantMessage(id=_message_id(), text=text))
+        if not apart:
+            run.session.append(_user_message(run, run.request.prompt))
+            run.session.append(AssistantMessage(id=_message_id(), text=text))
         run.emit(TextDeltaEvent(text=text))
         return "end_turn"
 
     def _announce(self, run: Run) -> None:
         scope = run.scope
         if not run.session.title and run.parent is None:
+            run.names_session = True
             run.session.rename(title_from(run.request.prompt))
         run.emit(
             RunStarted(
@@ -251,9 +280,9 @@ class Driver:
             extra={**settings.extra, **agent.options},
         )
 
-    async def _system(self, run: Run) -> str:
+    async def _instructions(self, run: Run) -> Sequence[Instruction]:
         focus = run.request.focus
-        instructions = await asyncio.to_thread(
+        return await asyncio.to_thread(
             load_instructions,
             run.session.folder,
             focus.path if focus else None,
@@ -261,19 +290,10 @@ class Driver:
             run.settings.instructions,
             run.snapshot.trusted,
         )
-        return system_prompt(run, instructions)
 
     async def _window(self, run: Run, system: str, settings: ModelSettings) -> Window:
         limit = await self._host.context_limit(run.settings, settings.model)
         return Window(run, system=system, settings=settings, limit=limit)
-
-    async def _compact(self, run: Run, arguments: str) -> str:
-        """`/compact [focus]`."""
-        if not run.session.messages:
-            return "There is nothing to summarise yet."
-        window = await self._window(run, await self._system(run), await self._settings(run))
-        tokens = await window.summarise(arguments)
-        return f"The conversation had about {tokens:,} tokens and is summarised now."
 
     def offered(self, agent: Agent, snapshot: Snapshot, run: Run | None = None) -> list[Tool]:
         """The tools shown to the model: those that some input of theirs may be used with."""
@@ -323,20 +343,17 @@ def choose_agent(request: RunRequest, session: Session, snapshot: Snapshot, *, c
     """The agent of a run: the request's, else the session's; CallerError if there is none of that name."""
     name = request.agent or session.agent or snapshot.settings.agent
     agent = snapshot.agents.get(name)
-    if agent is None or (agent.mode == "subagent" and not child and request.agent is None):
+    if agent is not None and agent.mode == "subagent" and not child and request.agent is None:
+        raise CallerError(
+            f"agent: {name!r} is a subagent, which takes prompts from people only where they name it: "
+            "give 'agent' as well."
+        )
+    if agent is None:
         names = sorted(a.name for a in snapshot.agents.values() if not a.hidden)
         raise CallerError(f"agent: there is no agent {name!r}. Available: {', '.join(names)}.")
     if request.agent:
         session.use_agent(agent.name)
     return agent
-
-
-def _budget(run: Run) -> Budget:
-    settings = run.settings
-    turns = min(run.agent.max_turns or settings.max_turns, settings.max_turns)
-    if run.parent is not None:
-        return run.parent.budget.child(turns)
-    return Budget(max_turns=turns, max_cost_usd=settings.max_cost_usd, max_minutes=settings.max_minutes)
 
 
 def title_from(prompt: str) -> str:
@@ -353,13 +370,13 @@ def _user_message(run: Run, text: str) -> UserMessage:
     return UserMessage(id=_message_id(), text=run.host.redact(text), images=run.request.images)
 
 
-class _Both:
-    """Two sinks as one."""
+class _All:
+    """Several sinks as one."""
 
     def __init__(self, *sinks: EventSink) -> None:
         self._sinks = sinks
 
     def emit(self, event: Envelope) -> None:
-        """Hand the event to both."""
+        """Hand the event to each."""
         for sink in self._sinks:
             sink.emit(event)

@@ -145,7 +145,7 @@ class Budget:
 class LoopGuard:
     """Notices that the same calls keep giving the same results, or the same words come again and again.
 
-    One for each agent of a tree: what runs side by side would hide each other's circles.
+    Only for what happens one after the other: what runs side by side would hide each other's circles.
     """
 
     def __init__(self) -> None:
@@ -162,10 +162,42 @@ class LoopGuard:
         self._texts.append(_digest(" ".join(text.split())))
         return _verdict(_rounds(self._texts, 1))
 
+    def begin(self) -> None:
+        """Another run goes on: what it says is compared to its own words only."""
+        self._texts.clear()
+
     def forget(self) -> None:
         """Begin anew, when a person has said something."""
         self._calls.clear()
         self._texts.clear()
+
+
+class TreeGuard:
+    """Notices circles that no single run of a tree of agents shows.
+
+    Subagents of one kind that work one after the other use the same guard, so that calls which come again in
+    each of them are seen; their answers belong to the circle. Those that work side by side use one each.
+    """
+
+    def __init__(self) -> None:
+        self._idle: dict[str, LoopGuard] = {}
+        self._lent: set[str] = set()
+
+    def lend(self, agent: str) -> LoopGuard:
+        """The guard of a run that begins."""
+        if agent in self._lent:
+            return LoopGuard()
+        self._lent.add(agent)
+        guard = self._idle.setdefault(agent, LoopGuard())
+        guard.begin()
+        return guard
+
+    def give_back(self, agent: str, guard: LoopGuard, answer: str) -> Watch:
+        """A run has ended with an answer: whether the same whole runs keep coming."""
+        if self._idle.get(agent) is not guard:
+            return "go"
+        self._lent.discard(agent)
+        return guard.observe(f"answer of {agent}", "", answer)
 
 
 def endless(text: str) -> bool:

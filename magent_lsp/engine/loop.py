@@ -19,10 +19,11 @@ from magent_lsp.core.ports import ModelSettings
 from magent_lsp.core.request import StopReason
 from magent_lsp.core.session import step_of
 from magent_lsp.engine.executor import Executor
+from magent_lsp.engine.flatten import clipped
 from magent_lsp.engine.history import normalise
 from magent_lsp.engine.permit import Rejected
 from magent_lsp.engine.run import Run
-from magent_lsp.engine.turn import Interrupted, ask_model
+from magent_lsp.engine.turn import Endless, Interrupted, ask_model
 from magent_lsp.engine.window import Window
 
 GO_ON = "Your reply was cut off at the length limit. Go on from where it stopped, in smaller steps."
@@ -31,6 +32,8 @@ NOT_DONE = (
     "`done` does not count: another call of the same reply failed. Look at its result, then go on or call "
     "`done` again."
 )
+MAX_REPEATED = 1_000
+"""Characters that are kept of a reply which repeats itself."""
 MAX_HELD = 5
 """How often Stop hooks may send one run on."""
 CUT_CALL = (
@@ -73,7 +76,16 @@ class Loop:
             if (limit := budget.exceeded()) is not None:
                 self._run.emit(Notice(level="warning", message=budget.why()))
                 return limit
-            reply = await self._request()
+            try:
+                async with asyncio.timeout(budget.seconds_left) as patience:
+                    reply = await self._request()
+            except TimeoutError:
+                if not patience.expired():
+                    raise
+                self._run.emit(Notice(level="warning", message=budget.why()))
+                return "budget"
+            except Endless as error:
+                return self._cut_short(error)
             budget.count_turn(reply.usage)
             if reply.tool_calls:
                 stop = await self._act(reply)
@@ -119,9 +131,7 @@ class Loop:
         run.emit.flush()
         run.session.append(reply)
         run.text = reply.text or run.text
-        for each in {id(run): run, id(run.root): run.root}.values():
-            each.usage += reply.usage
-        run.session.add_usage(reply.usage)
+        run.count(reply.usage)
         run.emit(UsageUpdated(usage=run.usage))
         return reply
 
@@ -133,9 +143,10 @@ class Loop:
             run.state, run.doing = "thinking", step_of(run.session.todos) or "thinking"
             messages = self._messages()
             try:
-                reply = await ask_model(
-                    run.host.model, messages, run.tools, self._settings, run.settings.retry, run.emit
-                )
+                with run.trace.turn(self._settings) as turn:
+                    reply = turn.reply = await ask_model(
+                        run.host.model, messages, run.tools, self._settings, run.settings.retry, run.emit
+                    )
             except Interrupted as error:
                 run.session.append(AssistantMessage(id=_message_id(), text=error.text, finish="cut"))
                 run.text = error.text
@@ -147,6 +158,15 @@ class Loop:
                 continue
             self._window.counted(messages, reply)
             return reply
+
+    def _cut_short(self, error: Endless) -> StopReason:
+        """End where a reply repeats itself for ever; only so much of it is kept that one sees it."""
+        run = self._run
+        run.emit(Notice(level="warning", message="Stopped: the model's answer repeated itself."))
+        text = clipped(error.text, MAX_REPEATED)
+        run.session.append(AssistantMessage(id=_message_id(), text=text, finish="cut"))
+        run.text = text or run.text
+        return "loop"
 
     def _messages(self) -> Sequence[Message]:
         history: Sequence[Message] = normalise(self._run.session.messages)
@@ -196,6 +216,8 @@ class Loop:
             raise
         if self._run.halted:
             raise UserError(f"A hook ended the run: {self._run.halted}")
+        if self._run.root.circling:
+            return "loop"
         return self._watch(reply.tool_calls, results) or self._done(results)
 
     def _done(self, results: Sequence[ToolMessage]) -> StopReason | None:

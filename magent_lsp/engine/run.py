@@ -18,10 +18,11 @@ from magent_lsp.core.session import Session
 from magent_lsp.core.tool import Tool
 from magent_lsp.engine.emitter import Emitter
 from magent_lsp.engine.gate import Gate
-from magent_lsp.engine.guards import Budget, LoopGuard
+from magent_lsp.engine.guards import Budget, LoopGuard, TreeGuard
 from magent_lsp.engine.hooks import Hooks
 from magent_lsp.engine.scopes import Target
 from magent_lsp.engine.snapshot import Snapshot
+from magent_lsp.engine.trace import Trace
 from magent_lsp.permissions.place import Place
 from magent_lsp.permissions.rules import Policy
 
@@ -38,6 +39,8 @@ class Host:
     model: Model
     model_settings: Callable[[Settings, str | None], Awaitable[ModelSettings]]
     """Settings and a wished-for model -> how to ask; raises ModelError if nothing is configured."""
+    small_settings: Callable[[Settings, str | None], Awaitable[ModelSettings]]
+    """As `model_settings`, for the small model: titles and summaries."""
     context_limit: Callable[[Settings, str], Awaitable[int | None]]
     """Settings and a model -> the size of its window in tokens; None: not known."""
     keep_edit: Callable[[Session, str, FileEdit], Awaitable[Callable[[], None]]]
@@ -69,6 +72,7 @@ class Run:
     host: Host
     emit: Emitter
     place: Place
+    trace: Trace
     parent: "Run | None" = None
     tools: tuple[Tool, ...] = ()
     """What is offered to the model."""
@@ -83,6 +87,12 @@ class Run:
     text: str = ""
     """The last assistant message."""
     loops: LoopGuard = field(default_factory=LoopGuard)
+    tree: TreeGuard = field(default_factory=TreeGuard)
+    """Circles of the whole tree; that of the root counts."""
+    circling: str = ""
+    """The kind of subagent that goes round in circles, so that the whole tree ends; set at the root."""
+    names_session: bool = False
+    """Whether the session got its first, provisional title from this run."""
     budget: Budget = field(default_factory=Budget)
     """Set when the run begins; a subagent's money and time are its parent's too."""
     children: int = 0
@@ -137,6 +147,14 @@ class Run:
     def tools_by_name(self) -> Mapping[str, Tool]:
         """The offered tools."""
         return {tool.name: tool for tool in self.tools}
+
+    def count(self, usage: Usage) -> None:
+        """Count what a request used: for the run, its session, and those that it works for."""
+        self.usage += usage
+        self.session.add_usage(usage)
+        if self.root is not self:
+            self.root.usage += usage
+            self.root.session.add_usage(usage, of=self.session.id)
 
     def hear(self, text: str, *, synthetic: bool = False) -> None:
         """Let the loop take a message in before its next request."""

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from magent_lsp.core.errors import MagentError, UnknownId
-from magent_lsp.core.events import RunFinished, RunQueued
+from magent_lsp.core.events import Notice, RunFinished, RunQueued
 from magent_lsp.core.request import StopReason
 from magent_lsp.engine.run import Run
 from magent_lsp.engine.scopes import overlap
@@ -71,6 +71,12 @@ class Runs:
     def unfinished(self) -> list[Run]:
         """Runs that work or wait, in the order in which they were asked for."""
         return [*self._active.values(), *self._waiting]
+
+    def notify(self, text: str) -> None:
+        """Say something that concerns everybody in each run that a person started."""
+        for run in self._active.values():
+            if run.parent is None:
+                run.emit(Notice(level="warning", message=text))
 
     def cancel(self, run_id: str | None) -> list[str]:
         """Cancel one run, or all; returns the ids of those that had not ended."""

@@ -11,6 +11,19 @@ from magent_lsp.core.events import Notice, ReasoningDeltaEvent, RunEvent, TextDe
 from magent_lsp.core.messages import AssistantMessage, Message, ReasoningDelta, TextDelta
 from magent_lsp.core.ports import Model, ModelSettings
 from magent_lsp.core.tool import Tool
+from magent_lsp.engine.guards import endless
+
+LOOK_EVERY = 500
+"""Characters after which a growing reply is looked at for an endless repetition."""
+
+
+class Endless(Exception):
+    """A reply repeated itself and would have gone on for ever."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("the reply repeats itself")
+        self.text = text
+        """What had arrived."""
 
 
 class Interrupted(ModelError):
@@ -34,7 +47,7 @@ async def ask_model(
 
     Waits double from `retry.base_seconds` to `retry.max_seconds` with jitter; a Retry-After is a minimum.
     A reply that broke off after it had begun is asked for once more, never silently replayed.
-    Raises ModelError, or Interrupted with the text that had arrived.
+    Raises ModelError, Interrupted with the text that had arrived, or Endless.
     """
     broken = 0
     for attempt in range(1, retry.tries + 1):
@@ -69,19 +82,40 @@ async def _stream_once(
     shown: list[str],
 ) -> AssistantMessage:
     reply: AssistantMessage | None = None
+    said, thought = _Growing(), _Growing()
     async with aclosing(model.stream(messages, tools, settings)) as items:
         async for item in items:
             match item:
                 case TextDelta():
                     shown.append(item.text)
                     emit(TextDeltaEvent(text=item.text))
+                    if said.repeats(item.text):
+                        raise Endless("".join(shown))
                 case ReasoningDelta():
                     emit(ReasoningDeltaEvent(text=item.text))
+                    if thought.repeats(item.text):
+                        raise Endless("".join(shown))
                 case AssistantMessage():
                     reply = item
     if reply is None or reply.finish == "cut":
         raise ModelError("The model's answer ended before it was complete.", kind="cut")
     return reply
+
+
+class _Growing:
+    """The end of a text that grows, looked at now and then."""
+
+    def __init__(self) -> None:
+        self._tail = ""
+        self._new = 0
+
+    def repeats(self, piece: str) -> bool:
+        self._tail = (self._tail + piece)[-3_000:]
+        self._new += len(piece)
+        if self._new < LOOK_EVERY:
+            return False
+        self._new = 0
+        return endless(self._tail)
 
 
 def _pause(attempt: int, retry: Retry, error: ModelError) -> float:

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 from magent_lsp.core.errors import ModelError, UserError
 from magent_lsp.core.events import Notice, UsageUpdated
-from magent_lsp.core.messages import AssistantMessage, Message, SystemMessage, UserMessage
+from magent_lsp.core.messages import AssistantMessage, Message
 from magent_lsp.core.ports import ModelSettings
+from magent_lsp.engine.aside import ask_aside
 from magent_lsp.engine.compaction import (
     CHARS_PER_TOKEN,
     CompactionPlan,
@@ -20,7 +21,6 @@ from magent_lsp.engine.compaction import (
 from magent_lsp.engine.history import normalise
 from magent_lsp.engine.plans import mentioned
 from magent_lsp.engine.run import Run
-from magent_lsp.engine.turn import ask_model
 
 MAX_ROUNDS = 3
 """Compactions in a row that may fail to make room before the run ends."""
@@ -128,15 +128,9 @@ class Window:
 
     async def _summary(self, prompt: str, focus: str) -> str:
         run = self._run
-        agent = run.snapshot.agents["compaction"]
         request = f"{prompt}\n\nPay special attention to: {focus}" if focus else prompt
-        messages: list[Message] = [SystemMessage(text=agent.prompt), UserMessage(id=_new_id(), text=request)]
-        reply = await ask_model(
-            run.host.model, messages, (), self._settings, run.settings.retry, lambda event: None
-        )
-        for each in {id(run): run, id(run.root): run.root}.values():
-            each.usage += reply.usage
-        run.session.add_usage(reply.usage)
+        reply = await ask_aside(run, "compaction", request, self._settings)
+        run.count(reply.usage)
         run.budget.pay(reply.usage)
         run.emit(UsageUpdated(usage=run.usage))
         return run.host.redact(reply.text)

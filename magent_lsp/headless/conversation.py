@@ -79,7 +79,7 @@ class Chat:
             folder=self.folder,
             extra=f"Files named with @ in the prompt; read them first: {', '.join(files)}" if files else "",
         )
-        started = self.magent.start(request)
+        started = self.magent.start(await self.magent.prepare(request))
         self.session_id = started.session_id
         finished = await self.magent.wait(started.run_id)
         self.terminal.fresh()

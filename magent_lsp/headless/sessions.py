@@ -115,7 +115,7 @@ def _find(store: SessionStore, arguments: argparse.Namespace) -> str:
 
 def _table(terminal: Terminal, infos: Iterable[SessionInfo], *, folders: bool) -> None:
     for info in infos:
-        words = [info.id, _when(info.updated), info.agent, _plain(info.title)]
+        words = [info.id, _when(info.updated), info.agent, _size(info), _plain(info.title)]
         if info.parent:
             words.append(f"({'forked from' if info.forked else 'delegated by'} {info.parent})")
         if folders and info.folder:
@@ -129,6 +129,12 @@ def _when(stamp: str) -> str:
         return datetime.fromisoformat(stamp).astimezone().strftime("%Y-%m-%d %H:%M")
     except ValueError:
         return stamp
+
+
+def _size(info: SessionInfo) -> str:
+    """How long it is, and what it cost where that is known."""
+    cost = info.usage.cost_usd if info.usage else None
+    return f"{max(info.size // 1024, 1)} KB" + (f" ${cost:.4f}" if cost else "")
 
 
 def _plain(text: str) -> str:

@@ -170,6 +170,12 @@ class Edge:
         assert isinstance(workspace, Documents)
         return workspace
 
+    async def begin(self, request: RunRequest, watched: Watched) -> Started:
+        """Start a run and show it, in its session, which may have to be read from disk first."""
+        if self._closed:
+            raise CallerError("The server is shutting down.")
+        return self.start(await self.app.prepare(request), watched)
+
     def start(self, request: RunRequest, watched: Watched) -> Started:
         """Start a run and show it."""
         if self._closed:

@@ -25,7 +25,7 @@ async def ask(edge: "Edge", params: Any) -> dict[str, Any]:
     given, work, partial = _tokens(ASK, params)
     request = await question(edge, check(ASK, AskArguments, given))
     watched = Watched(title=title_of(request.prompt), prompt=request.prompt, quiet=True, token=work)
-    started = edge.start(request, watched)
+    started = await edge.begin(request, watched)
     if partial is not None:
         edge.watch.listen(started.run_id, lambda event: _stream(edge, partial, event))
     outcome: RunFinished | None = None

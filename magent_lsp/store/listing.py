@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, TypeVar
 
-from magent_lsp.core.messages import AssistantMessage, Message, UserMessage
+from magent_lsp.core.messages import AssistantMessage, Message, Usage, UserMessage
 from magent_lsp.store.records import (
     MessageRecord,
     MetaRecord,
     Record,
     TitleRecord,
+    UsageRecord,
     decode,
     messages_of,
     stamp,
@@ -21,7 +22,7 @@ from magent_lsp.store.records import (
 PIECE: Final = 32 * 1024
 """Bytes read at each end; a writer repeats the title often enough that the last piece holds it."""
 _EXCERPT: Final = 80
-_R = TypeVar("_R", MetaRecord, TitleRecord)
+_R = TypeVar("_R", MetaRecord, TitleRecord, UsageRecord)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +44,8 @@ class SessionInfo:
     """Bytes on disk."""
     empty: bool
     """Whether nothing was said yet."""
+    usage: Usage | None = None
+    """What it used, its subagents included; None: not known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +114,13 @@ def info(path: Path) -> SessionInfo | None:
         forked=meta.forked_at is not None,
         size=size,
         empty=not said and size == len(head),
+        usage=_used(head + tail),
     )
+
+
+def _used(pieces: bytes) -> Usage | None:
+    last = _last(pieces, UsageRecord)
+    return last.total.value() if last and last.total else None
 
 
 def _first(head: bytes, whole: bool) -> tuple[MetaRecord | None, str, bool]:

@@ -198,6 +198,10 @@ class UsageRecord(_Record):
 
     kind: Literal["usage"] = "usage"
     usage: UsagePart
+    total: UsagePart | None = None
+    """Of the session so far, so that a list need not read the whole file."""
+    of: str | None = None
+    """The session of the subagent that made the request; None: this one."""
 
 
 class TodoRecord(_Record):

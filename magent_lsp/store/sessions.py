@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from magent_lsp.core.errors import UnknownId, UserError
-from magent_lsp.core.messages import Message, SystemMessage
+from magent_lsp.core.messages import Message, SystemMessage, Usage
 from magent_lsp.core.session import Journal, RecordKind, Session
 from magent_lsp.store import export, listing, transcript
 from magent_lsp.store.journal import JournalFile, private_folder
+from magent_lsp.store.ledger import Ledger
 from magent_lsp.store.listing import Found, SessionInfo
 from magent_lsp.store.lock import Lock, SessionLocked
 from magent_lsp.store.records import EditRecord, GrantRecord, MetaRecord, encode
@@ -63,6 +64,8 @@ class SessionStore:
     ) -> None:
         """`normalise` mends a loaded history; `tell` gets a sentence about each trouble with a file."""
         self.folder = state / "sessions"
+        self.ledger = Ledger(state)
+        """What each day used, over all sessions."""
         self.redact = redact
         self.save_reasoning = save_reasoning
         self._normalise = normalise
@@ -97,7 +100,7 @@ class SessionStore:
                 raise
             if not read_only:
                 file = JournalFile(path, self._tell)
-                session.journal = self._journal(file)
+                session.journal = self._journal(file, session_id)
                 self._open[session_id] = _Open(session=session, file=file, lock=lock)
             return session
 
@@ -105,6 +108,15 @@ class SessionStore:
         """Sessions in which something was said, the last used first; of one workspace folder or of all."""
         infos = (listing.info(path) for path in self._files(folder))
         return sorted((i for i in infos if i and not i.empty), key=lambda i: (i.updated, i.id), reverse=True)
+
+    def last(self, folder: Path) -> str | None:
+        """The session of a workspace folder that a person used last; None if there is none."""
+        paths = {path: path.stat().st_mtime for path in self._files(folder) if path.exists()}
+        for path in sorted(paths, key=lambda path: paths[path], reverse=True):
+            about = listing.info(path)
+            if about is not None and not about.empty and (about.parent is None or about.forked):
+                return about.id
+        return None
 
     def search(self, text: str, folder: Path | None = None, limit: int = 50) -> Sequence[Found]:
         """Sessions whose prompts or answers hold the text, newest first."""
@@ -184,7 +196,10 @@ class SessionStore:
         """Bring a session to the disk; for the end of a turn, in a thread."""
         if entry := self._open.get(session.id):
             if session.title and entry.file.written - entry.titled_at > listing.PIECE // 2:
-                session.journal("title", session.title)  # so that a list finds it in the last piece
+                # So that a list finds them in the last piece.
+                session.journal("title", session.title)
+                if session.usage != Usage():
+                    session.journal("usage", {"usage": Usage(), "total": session.usage, "of": session.id})
                 entry.titled_at = entry.file.written
             entry.file.sync()
 
@@ -237,7 +252,7 @@ class SessionStore:
         written.meta = meta
         session = self._session(path.stem, written)
         file = JournalFile(path, self._tell)
-        session.journal = self._journal(file)
+        session.journal = self._journal(file, session.id)
         session.journal("meta", meta)
         self._open[session.id] = entry = _Open(session=session, file=file, lock=lock)
         return entry
@@ -287,8 +302,10 @@ class SessionStore:
             usage=written.usage,
         )
 
-    def _journal(self, file: JournalFile) -> Journal:
+    def _journal(self, file: JournalFile, session_id: str) -> Journal:
         def journal(kind: RecordKind, value: Any) -> None:
+            if kind == "usage" and not value["of"]:
+                self.ledger.add(value["usage"], session_id)
             try:
                 line = encode(kind, value, self._now(), reasoning=self.save_reasoning, redact=self.redact)
             except Exception:  # a journal never raises: what it cannot write must not end a run

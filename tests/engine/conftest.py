@@ -108,6 +108,7 @@ async def desk(server: ModelServer, workspace: Path, tmp_path: Path) -> AsyncIte
     overrides: dict[str, Any] = {
         "model": server.model("openai"),
         "apiBase": server.base("openai"),
+        "titles": False,
         "retry": {"tries": 3, "baseSeconds": 0.01, "maxSeconds": 0.05},
     }
     magent = Magent(

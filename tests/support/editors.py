@@ -163,12 +163,10 @@ def make_desk(folder: Path, model: ModelProcess) -> Desk:
     shutil.copyfile(REPOSITORY / "magent_lsp/core/indent.py", file)
     (root / "README.md").write_text("# A project\n\nIt moves text to the left and to the right.\n")
     (home / ".gitconfig").write_text("[user]\n\tname = Test\n\temail = test@example.invalid\n")
-    titles = home / "config/titles.yaml"  # so that requests for titles take none of a test's replies
-    titles.write_text("- text: A title\n  repeat: true\n")
     settings = {
         "model": "openai/gpt-4o",
         "apiBase": f"{model.url}/v1",
-        "smallModel": f"scripted:{titles}",
+        "titles": False,  # requests for titles would take a test's replies
         "retry": {"tries": 1},
     }
     config = home / "config/config.yaml"

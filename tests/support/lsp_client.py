@@ -428,6 +428,7 @@ def server_environment(home: Path, **more: str) -> dict[str, str]:
         "HOME": str(home),
         "MAGENT_CONFIG": str(home / "config" / "config.yaml"),
         "MAGENT_STATE_DIR": str(home / "state"),
+        "MAGENT_TITLES": "false",
         "PYTHONPATH": str(Path(__file__).parents[2]),
         "PYTHONDONTWRITEBYTECODE": "",
         **more,

@@ -53,6 +53,7 @@ class Program:
             "HOME": str(home),
             "MAGENT_CONFIG": str(self.config),
             "MAGENT_STATE_DIR": str(self.state),
+            "MAGENT_TITLES": "false",
             "NO_COLOR": "1",
             "PYTHONDONTWRITEBYTECODE": "1",
             "TERM": "xterm",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 async def open_chat(edge: "Edge", arguments: OpenChatArguments) -> dict[str, str]:
     """A chat document of a session, new or given; it is opened where the client can open one."""
     if arguments.session_id is not None:
-        session = edge.app.session(arguments.session_id)
+        session = await edge.app.open_session(arguments.session_id)
     else:
         session = edge.app.new_session(agent=arguments.agent)
     path = edge.chats / f"{session.id}{chat.SUFFIX}"
@@ -47,7 +47,7 @@ async def send(edge: "Edge", arguments: SendArguments) -> dict[str, Any]:
         agent=conversation.agent if conversation.session_id is None else None,
     )
     watched = Watched(title=title_of(conversation.message), prompt=conversation.message, quiet=True)
-    started = edge.start(request, watched)
+    started = await edge.begin(request, watched)
     edge.spawn(_answer(edge, path, started.run_id), name=f"chat {started.run_id}")
     return acknowledged(started)
 

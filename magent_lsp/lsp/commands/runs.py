@@ -53,16 +53,15 @@ async def prompt(edge: "Edge", arguments: PromptArguments) -> dict[str, Any]:
         model=arguments.model,
         extra=looking.extra,
     )
-    return acknowledged(
-        edge.start(request, Watched(title=title_of(arguments.prompt), prompt=arguments.prompt))
-    )
+    watched = Watched(title=title_of(arguments.prompt), prompt=arguments.prompt)
+    return acknowledged(await edge.begin(request, watched))
 
 
 async def ask(edge: "Edge", arguments: AskArguments) -> dict[str, Any]:
     """Ask about a place; the answer is shown when the run ends."""
     request = await question(edge, arguments)
     watched = Watched(title=title_of(request.prompt), prompt=request.prompt, document=True)
-    return acknowledged(edge.start(request, watched))
+    return acknowledged(await edge.begin(request, watched))
 
 
 async def question(edge: "Edge", arguments: AskArguments) -> RunRequest:

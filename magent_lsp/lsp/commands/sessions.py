@@ -20,11 +20,10 @@ from magent_lsp.lsp.commands.spec import Command
 from magent_lsp.lsp.convert import to_path
 from magent_lsp.lsp.watch import Watched
 from magent_lsp.store.listing import SessionInfo
+from magent_lsp.store.lock import SessionLocked
 
 if TYPE_CHECKING:
     from magent_lsp.lsp.edge import Edge
-
-SUMMARY = "Summarize this conversation so far: what was asked, what was done, what is open."
 
 
 async def sessions(edge: "Edge", arguments: SessionsArguments) -> list[Any]:
@@ -53,7 +52,7 @@ async def new(edge: "Edge", arguments: NewSessionArguments) -> dict[str, str]:
 
 async def fork(edge: "Edge", arguments: ForkArguments) -> dict[str, str]:
     """A copy of a session, up to a message."""
-    copy = edge.app.sessions.fork(arguments.session_id, arguments.message_id)
+    copy = await edge.in_thread(edge.app.sessions.fork, arguments.session_id, arguments.message_id)
     return {"sessionId": copy.id}
 
 
@@ -78,18 +77,26 @@ async def delete(edge: "Edge", arguments: SessionArguments) -> dict[str, bool]:
 
 async def compact(edge: "Edge", arguments: SessionArguments) -> dict[str, Any]:
     """Shorten a session's history; a run, as the model writes the summary."""
-    return _say(edge, arguments.session_id, "/compact", title="Magent: compact the session", agent=None)
+    return await _say(edge, arguments.session_id, "/compact", Watched(title="Magent: compact the session"))
 
 
 async def summarize(edge: "Edge", arguments: SessionArguments) -> dict[str, Any]:
-    """A summary of a session for people; a run on a copy, so that the session stays as it is."""
-    copy = edge.app.sessions.fork(arguments.session_id)
-    return _say(edge, copy.id, SUMMARY, title="Magent: summarize the session", agent="ask")
+    """A summary of a session for people; a run whose answer is no part of the conversation.
+
+    A session that another process writes to is summed up in a copy.
+    """
+    session_id = arguments.session_id
+    try:
+        await edge.app.open_session(session_id)
+    except SessionLocked:
+        session_id = (await edge.in_thread(edge.app.sessions.fork, session_id)).id
+    watched = Watched(title="Magent: summarize the session", document=True)
+    return await _say(edge, session_id, "/summary", watched)
 
 
-def _say(edge: "Edge", session_id: str, prompt: str, *, title: str, agent: str | None) -> dict[str, Any]:
-    request = RunRequest(prompt=prompt, session_id=session_id, agent=agent)
-    return acknowledged(edge.start(request, Watched(title=title, prompt=title, document=agent is not None)))
+async def _say(edge: "Edge", session_id: str, prompt: str, watched: Watched) -> dict[str, Any]:
+    watched.prompt = watched.title
+    return acknowledged(await edge.begin(RunRequest(prompt=prompt, session_id=session_id), watched))
 
 
 def _info(info: SessionInfo) -> dict[str, Any]:
