@@ -115,6 +115,10 @@ export class Conversations {
   interrupt(): void {
     for (const requestId of this.pending.keys()) this.answered.fire(requestId);
     this.pending.clear();
+    for (const thread of this.threads.values()) {
+      const changes = thread.interrupt();
+      if (thread === this.current) this.changes.fire(changes);
+    }
     if (this.running.size > 0) this.tell("error", "The server has stopped; what was running has ended.");
     this.running.clear();
     this.states.fire();

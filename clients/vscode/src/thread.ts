@@ -89,6 +89,12 @@ export class Thread {
     return [{ type: "put", item }];
   }
 
+  /** The server has gone: nothing is under way any more. */
+  interrupt(): Change[] {
+    const open = this.items.filter((item): item is ToolItem => item.kind === "tool" && isOpen(item));
+    return open.flatMap((item) => this.change(item, { status: "cancelled", reply: item.permission && "reject" }));
+  }
+
   /** Show something that a person said, or that is no event. */
   add(item: Item): Change {
     this.items.push(item);
@@ -185,4 +191,8 @@ export class Thread {
 
 function isOfTool(event: RunEvent): boolean {
   return event.type.startsWith("tool_call_") || event.type.startsWith("permission_") || event.type === "edit_applied";
+}
+
+function isOpen({ status }: ToolItem): boolean {
+  return status === "pending" || status === "in_progress";
 }

@@ -121,6 +121,37 @@ def test_a_repository_cannot_loosen_rules(desk: Desk, open_window: Open) -> None
     assert not (desk.root / "made.txt").exists()
 
 
+def test_what_is_said_meanwhile_steers_the_run(desk: Desk, open_window: Open) -> None:
+    desk.model.queue(
+        {**calling("read_file", path=desk.name), "first_delay": 2}, {"text": "In Latin: tabula."}
+    )
+    window = open_window()
+    window.run("Magent: Open the Chat")
+    window.chat.send("What is a tab?")
+    window.chat.button("Stop").wait_for()
+    window.chat.send("say it in Latin")
+    window.chat.item("text", "In Latin: tabula.").wait_for()
+    assert "say it in Latin" in str(desk.model.requests()[1]["messages"])
+
+
+def test_a_new_server_begins_afresh(desk: Desk, open_window: Open) -> None:
+    desk.model.queue(calling("write_file", path="made.txt", content="made"), {"text": "Still here."})
+    window = open_window()
+    window.run("Magent: Open the Chat")
+    window.chat.send("make a file")
+    window.chat.button("Allow once").wait_for()
+    window.diff_tab().wait_for()
+    window.run("Magent: Restart Server")
+    window.chat.item("notice", "The server has stopped").wait_for()
+    window.diff_tab().wait_for(state="detached")
+    assert window.chat.button("Allow once").count() == 0
+    window.wait_ready()
+    window.run("Magent: New Conversation")
+    window.chat.send("are you there?")
+    window.chat.item("text", "Still here.").wait_for()
+    assert desk.status() == []
+
+
 def test_a_missing_server_says_what_to_do(desk: Desk, open_window: Open) -> None:
     desk.env["PATH"] = "/usr/bin:/bin"
     window = open_window({"magentLsp.server.command": []}, ready=False)

@@ -59,6 +59,8 @@ def test_an_edit_is_chosen_seen_accepted_and_undone(desk: Desk, open_window: Ope
     window.chat.button("Redo").click()
     window.chat.item("notice", "Done again: indent.py").wait_for()
     assert NEW in window.text()
+    window.press("Control+z")
+    assert window.text() == before
 
 
 def test_what_the_lightbulb_offers(desk: Desk, open_window: Open) -> None:
@@ -80,9 +82,10 @@ def test_a_rejected_edit_changes_nothing(desk: Desk, open_window: Open) -> None:
     before = window.text()
     window.select_lines(13, 15)
     waiting(window)
+    window.diff_tab().wait_for()
     window.press("Control+Backspace")
     window.chat.item("end", "you rejected a step").wait_for()
-    window.tab("indent.py: accept this edit?").wait_for(state="detached")
+    window.diff_tab().wait_for(state="detached")
     window.picture("rejected")
     assert window.text() == before
     assert desk.status() == []
@@ -122,6 +125,30 @@ def test_unsaved_text_survives(desk: Desk, open_window: Open) -> None:
     assert window.dirty("indent.py")
     assert desk.status() == []
     window.picture("unsaved")
+
+
+def test_nobody_who_types_loses_keys_to_a_diff(desk: Desk, open_window: Open) -> None:
+    desk.model.queue(
+        {**calling("edit_file", path=desk.name, old_string=OLD, new_string=NEW), "first_delay": 2},
+        {"text": "Done."},
+    )
+    window = open_window()
+    window.run("Magent: Open the Chat")
+    window.open(desk.name)
+    window.select_lines(13, 15)
+    window.action("Magent: Improve")
+    window.chat.item("prompt").wait_for()
+    window.page.locator(".editor-instance .view-line").first.click()
+    window.press("End", "Enter")
+    typed = "# " + " ".join(f"word{number}" for number in range(20))
+    window.page.keyboard.type(typed, delay=40)
+    window.chat.button("Allow once").wait_for()
+    window.page.locator(".monaco-diff-editor .line-insert").first.wait_for()
+    window.chat.button("Allow once").click()
+    window.chat.item("end", "1 edit applied").wait_for()
+    text = window.wait_text("removesuffix")
+    assert typed in text
+    assert NEW in text
 
 
 def test_a_new_file_and_a_command(desk: Desk, open_window: Open) -> None:

@@ -103,11 +103,21 @@ class Window:
         """Type a text where the cursor is."""
         self.page.keyboard.type(text)
 
+    def quick_input(self, key: str) -> Locator:
+        """The box at the top that a key opens."""
+        box = self.page.locator(".quick-input-widget input[type=text]")
+        for _ in range(10):  # a view that is just being made swallows keys
+            self.press(key)
+            try:
+                box.wait_for(timeout=3000)
+                break
+            except TimeoutError:
+                continue
+        return box
+
     def run(self, title: str) -> None:
         """Run a command by its title in the palette."""
-        self.press("F1")
-        box = self.page.locator(".quick-input-widget input[type=text]")
-        box.fill(f">{title}")
+        self.quick_input("F1").fill(f">{title}")
         row = self.page.locator(".quick-input-list .monaco-list-row", has_text=title).first
         row.wait_for()
         self.press("Enter")
@@ -115,8 +125,7 @@ class Window:
 
     def open(self, name: str) -> None:
         """Open a file of the workspace and click into it."""
-        self.press("Control+p")
-        self.page.locator(".quick-input-widget input[type=text]").fill(name)
+        self.quick_input("Control+p").fill(name)
         self.page.locator(
             ".quick-input-list .monaco-list-row", has_text=name.rpartition("/")[2]
         ).first.wait_for()
@@ -126,8 +135,7 @@ class Window:
 
     def select_lines(self, first: int, last: int) -> None:
         """Select whole lines, from 1."""
-        self.press("Control+g")
-        self.page.locator(".quick-input-widget input[type=text]").fill(f":{first}")
+        self.quick_input("Control+g").fill(f":{first}")
         self.press("Enter")
         self.page.locator(".quick-input-widget").wait_for(state="hidden")
         self.press("Home", *["Shift+ArrowDown"] * (last - first), "Shift+End")
@@ -168,6 +176,10 @@ class Window:
     def tab(self, name: str) -> Locator:
         """The tab of a file."""
         return self.page.locator(f".tab[data-resource-name='{name}']")
+
+    def diff_tab(self) -> Locator:
+        """The tab of an edit that waits for permission."""
+        return self.page.locator(".tab[aria-label*='accept this edit?']")
 
     def dirty(self, name: str) -> bool:
         """Whether a file has unsaved changes."""
