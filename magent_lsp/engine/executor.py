@@ -151,6 +151,7 @@ class Executor:
 
     async def _carry_out(self, prepared: Prepared) -> ToolResult:
         decision = judge_for(self._run, prepared.subjects)
+        self._run.trace.verdict(prepared.call.id, prepared.tool.name, decision)
         if decision.verdict == "deny":
             raise Refused(f"Not allowed: {decision.reason} Nothing was done.")
         permitted = False
