@@ -64,7 +64,12 @@ async def _run(options: RunOptions, prompt: str, terminal: Terminal) -> int:
             finished = await magent.wait(started.run_id)
     terminal.fresh()
     explain_end(finished, started.session_id, terminal)
-    return exit_code(finished)
+    code = exit_code(finished)
+    if terminal.lost:
+        where = f"`magent-lsp sessions show {started.session_id}` has the answer"
+        terminal.line(f"magent-lsp: stdout cannot be written: {terminal.lost}; {where}", "red")
+        return code or FAILED
+    return code
 
 
 def read_prompt(words: tuple[str, ...], terminal: Terminal) -> str:

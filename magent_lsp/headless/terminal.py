@@ -29,7 +29,9 @@ class Terminal:
         self.stdin = stdin
         self._environ = environ
         self.broken = False
-        """True once nobody reads stdout any more."""
+        """True once nothing can be written to stdout any more."""
+        self.lost = ""
+        """Why what was to be on stdout is lost; empty too where the reader has gone, who wants no more."""
         self.styled = _is_terminal(err) and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
         self.interactive = _is_terminal(stdin) and _is_terminal(err)
         """Whether somebody can be asked."""
@@ -109,8 +111,10 @@ class Terminal:
         try:
             self.out.write(text)
             self.out.flush()
-        except (OSError, ValueError):
+        except (OSError, ValueError) as error:
             self.broken = True
+            if isinstance(error, OSError) and not isinstance(error, ConnectionError):
+                self.lost = error.strerror or str(error)
 
     def _rich(self) -> "Console":
         if self._console is None:

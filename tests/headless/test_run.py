@@ -4,7 +4,9 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -185,6 +187,27 @@ def test_a_reader_that_goes_away_is_no_traceback(program: Program) -> None:
         err = process.stderr.read()
     assert "Traceback" not in err
     assert "Exception" not in err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a disk that is always full")
+@pytest.mark.parametrize("words", [[], ["--json"]])
+def test_an_answer_that_could_not_be_written_is_no_success(program: Program, words: list[str]) -> None:
+    model = program.script({"text": "An answer."})
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            program.command("run", "hi", "--model", model, *words),
+            stdin=subprocess.DEVNULL,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=program.folder,
+            env=program.environ,
+            timeout=60,
+        )
+    assert done.returncode == 1
+    assert "No space left on device" in done.stderr.splitlines()[-1]
+    assert session_ids(program)[0] in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
 
 
 def test_the_file_and_its_lines_reach_the_model(program: Program) -> None:
