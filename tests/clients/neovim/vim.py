@@ -85,10 +85,17 @@ class Wire:
     def __init__(self, path: Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.settimeout(30)
-        self._socket.connect(str(path))
+        wait_until(lambda: self._connect(path), 30, "Neovim's socket")
         # Handles of buffers and windows are not needed as such: their numbers do.
         self._answers = msgpack.Unpacker(ext_hook=lambda _, data: msgpack.unpackb(data))
         self._number = 0
+
+    def _connect(self, path: Path) -> bool:
+        try:
+            self._socket.connect(str(path))
+        except (FileNotFoundError, ConnectionRefusedError):  # the file is there before anybody listens
+            return False
+        return True
 
     def request(self, method: str, *arguments: Any) -> Any:
         """The result of an API function; AssertionError with Neovim's words if it fails."""
@@ -123,7 +130,6 @@ class Vim:
         self._process = subprocess.Popen(
             command, cwd=desk.root, env=desk.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
         )
-        wait_until(path.exists, 20, "Neovim's socket")
         self._wire = Wire(path)
 
     def close(self) -> None:
