@@ -30,6 +30,8 @@ class ModelSettings:
     """Further options handed to the provider as they are."""
     reason: str = ""
     """Why this model was taken, for people."""
+    tools_in_text: bool = False
+    """The model takes no tools: they are described in the system prompt, and it writes calls as JSON."""
     connect_timeout: float = 10
     first_chunk_timeout: float = 180
     chunk_timeout: float = 60

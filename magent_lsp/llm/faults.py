@@ -5,12 +5,15 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from magent_lsp.core.errors import ModelError, ModelErrorKind
 from magent_lsp.llm.providers import key_names, provider_of
 from magent_lsp.llm.secrets import redact
+
+Lack = Literal["tools", "streaming"]
+"""What some models, or their servers, cannot do."""
 
 _OVERFLOW = re.compile(
     r"context.{0,3}length|context window|maximum context|context size|prompt is too long|input is too long"
@@ -43,9 +46,37 @@ _NO_PROVIDER = re.compile(r"LLM Provider NOT provided|Unmapped LLM provider|Unkn
 _QUOTA = re.compile(
     r"insufficient_quota|exceeded your current quota|credit balance is too low", re.IGNORECASE
 )
+_LACKS: Mapping[Lack, re.Pattern[str]] = {
+    "tools": re.compile(
+        r"does not support (?:parameters: .{0,80}['\"]tools|tools|tool.?(?:use|call)|function.?call)"
+        r"|(?:tools?|tool.?(?:use|calling|choice)|function.?calling)['\"`]? (?:is|are) not "
+        r"(?:supported|enabled)"
+        r"|unsupported parameter:? .{0,20}tools",
+        re.IGNORECASE,
+    ),
+    "streaming": re.compile(
+        r"does not support (?:parameters: .{0,80}['\"]stream|stream)"
+        r"|stream(?:ing)?['\"`]?(?: mode)? (?:is|are) not (?:supported|enabled|allowed|available)"
+        r"|unsupported (?:parameter|value):? .{0,20}stream",
+        re.IGNORECASE,
+    ),
+}
 _PREFIX = re.compile(r"^(?:litellm\.)?[A-Za-z_]*(?:Error|Exception|Timeout)(?: Error)?\s*[:-]\s*")
 _NOISE = re.compile(r" ssl:<ssl\.SSLContext object at 0x[0-9a-f]+>|^b'")
 _LONGEST = 400
+
+
+class Lacking(ModelError):
+    """The model, or its server, cannot do what every request needs; there is a way without."""
+
+    what: Lack
+
+
+def lacking(what: Lack, sentence: str, status: int | None = None) -> Lacking:
+    """The error that says so."""
+    error = Lacking(sentence, kind="bad_request", status=status)
+    error.what = what
+    return error
 
 
 def model_error(
@@ -59,6 +90,9 @@ def model_error(
     reason = redact(_reason(text), secrets)
     who = _server(api_base) or provider_of(model) or "the provider"
     sentence = _sentence(kind, who, model, reason, status)
+    for what, pattern in _LACKS.items():
+        if kind == "bad_request" and pattern.search(text):
+            return lacking(what, sentence, status)
     return ModelError(sentence, kind=kind, status=status, retry_after=_retry_after(error))
 
 

@@ -6,10 +6,12 @@ import importlib
 import json
 import os
 import socket
+import sys
 import uuid
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 from urllib.request import getproxies
 
@@ -17,14 +19,14 @@ import httpx
 import litellm
 
 from magent_lsp.core.errors import ModelError
-from magent_lsp.core.messages import FinishReason, Message, StreamItem, Usage
+from magent_lsp.core.messages import FinishReason, Message, StreamItem, SystemMessage, Usage
 from magent_lsp.core.ports import ModelSettings
 from magent_lsp.core.tool import Tool
 from magent_lsp.llm.catalogue import Limits
-from magent_lsp.llm.faults import model_error
+from magent_lsp.llm.faults import lacking, model_error
 from magent_lsp.llm.providers import find
 from magent_lsp.llm.secrets import known_secrets
-from magent_lsp.llm.shape import Dialect, to_wire, tools_to_wire
+from magent_lsp.llm.shape import Dialect, breaks_off_thinking, described, to_wire, tools_to_wire
 from magent_lsp.llm.stream import Assembly, CallDelta, Delta
 
 _FINISH: Mapping[str, FinishReason] = {
@@ -37,6 +39,7 @@ _FINISH: Mapping[str, FinishReason] = {
 _CLAUDE_TOO = ("bedrock", "vertex_ai", "azure_ai", "databricks")
 """Providers that take Anthropic's own marks and blocks, besides it."""
 _CREDENTIALS = frozenset({"api_key", "headers", "extra_headers", "base_url", "client"})
+_THINKING = frozenset({"thinking", "reasoning_effort"})
 _MILLION = 1_000_000
 _CHARACTERS_A_TOKEN = 4
 _HELLO = [{"role": "user", "content": "hello"}]
@@ -78,6 +81,10 @@ async def _chunks(
     deadline = loop.time() + patience
     async with _within(deadline, f"{settings.model!r} did not answer within {patience:g} s"):
         response = await litellm.acompletion(**request)
+    if not request["stream"]:
+        yield _as_chunk(response), _told(getattr(response, "usage", None), settings.model)
+        return
+    begun = False
     async with aclosing(response):
         while True:
             try:
@@ -85,7 +92,11 @@ async def _chunks(
                 async with _within(deadline, f"{settings.model!r} said nothing for {patience:g} s"):
                     chunk = await anext(response)
             except StopAsyncIteration:
+                if not begun and _is_whole(response):
+                    raise lacking("streaming", f"the server of {settings.model!r} does not stream") from None
                 return
+            # the client makes up a last chunk, which has a reason and nothing else
+            begun = begun or any(choice.delta.content or choice.delta.tool_calls for choice in chunk.choices)
             yield chunk, _usage(chunk, response, settings.model)
             patience = settings.chunk_timeout
             deadline = loop.time() + patience
@@ -118,6 +129,13 @@ def _check_key(settings: ModelSettings) -> None:
 
 def _request(messages: Sequence[Message], tools: Sequence[Tool], settings: ModelSettings) -> dict[str, Any]:
     dialect = _dialect(settings.model)
+    extra = dict(settings.extra)
+    if dialect.claude and _THINKING & extra.keys() and breaks_off_thinking(messages):
+        extra = {name: value for name, value in extra.items() if name not in _THINKING}
+        dialect = replace(dialect, thinking=False)
+    if settings.tools_in_text:
+        messages, tools = _with_tools_in_text(messages, tools), ()
+        dialect = replace(dialect, calls_in_text=True)
     request: dict[str, Any] = {
         "model": settings.model,
         "messages": to_wire(messages, dialect, tools=bool(tools)),
@@ -133,14 +151,23 @@ def _request(messages: Sequence[Message], tools: Sequence[Tool], settings: Model
         "max_tokens": settings.max_tokens,
         "api_base": settings.api_base,
         "api_key": settings.api_key or _no_key(settings, dialect),
-        **settings.extra,
+        **extra,
     }
+    if not request["stream"]:
+        del request["stream_options"]
     if tools:
         request["tools"] = tools_to_wire(tools)
     if dialect.provider.startswith("ollama"):
         _register_ollama(settings.model)
         request.setdefault("num_ctx", OLLAMA_CONTEXT)
     return {name: value for name, value in request.items() if value is not None}
+
+
+def _with_tools_in_text(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]:
+    system = next((m.text for m in messages if isinstance(m, SystemMessage)), "")
+    parts = [part for part in (system, described(tools)) if part]
+    rest: list[Message] = [m for m in messages if not isinstance(m, SystemMessage)]
+    return [SystemMessage(text="\n\n".join(parts)), *rest] if parts else rest
 
 
 def _register_ollama(model: str) -> None:
@@ -203,10 +230,44 @@ def _delta(chunk: Any) -> Delta:
     )
 
 
+def _is_whole(response: Any) -> bool:
+    """Whether the server sent one JSON document, although a stream was asked for."""
+    headers = (getattr(response, "_hidden_params", None) or {}).get("additional_headers") or {}
+    return str(headers.get("llm_provider-content-type", "")).startswith("application/json")
+
+
+def _as_chunk(response: Any) -> Any:
+    """A whole answer as the one chunk of a stream."""
+    choices = [
+        SimpleNamespace(delta=_whole(choice.message), finish_reason=choice.finish_reason)
+        for choice in response.choices
+    ]
+    return SimpleNamespace(choices=choices)
+
+
+def _whole(message: Any) -> Any:
+    calls = [
+        SimpleNamespace(index=place, id=call.id, function=call.function)
+        for place, call in enumerate(message.tool_calls or ())
+    ]
+    return SimpleNamespace(
+        content=message.content,
+        reasoning_content=getattr(message, "reasoning_content", None),
+        thinking_blocks=getattr(message, "thinking_blocks", None),
+        tool_calls=calls,
+    )
+
+
 def _usage(chunk: Any, response: Any, model: str) -> Usage | None:
     """What the provider told; the client makes up zeros where it told nothing."""
     told = getattr(chunk, "usage", None)
     if told is None or not any(getattr(got, "usage", None) for got in response.chunks):
+        return None
+    return _told(told, model)
+
+
+def _told(told: Any, model: str) -> Usage | None:
+    if told is None or not (told.prompt_tokens or told.completion_tokens):
         return None
     details = getattr(told, "prompt_tokens_details", None)
     usage = Usage(
@@ -280,6 +341,8 @@ def warm() -> None:
     That is to load parts of itself and the certificates, 0.3 s in which the event loop would stand still.
     """
     litellm.suppress_debug_info = True
+    # a model gone round in circles is noticed by the engine, which ends the run and keeps what it saw
+    litellm.REPEATED_STREAMING_CHUNK_LIMIT = sys.maxsize
     litellm.telemetry = False
     # its own counts and logs cost 0.8 s at the first request, and ask an Ollama server without await
     litellm.disable_token_counter = True

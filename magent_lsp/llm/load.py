@@ -10,6 +10,7 @@ import threading
 from collections.abc import AsyncGenerator, MutableMapping, Sequence
 from concurrent.futures import Future
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, cast
 
@@ -18,6 +19,7 @@ from magent_lsp.core.messages import Message, StreamItem, Usage
 from magent_lsp.core.ports import ModelSettings
 from magent_lsp.core.tool import Tool
 from magent_lsp.llm.catalogue import SCRIPTED, SCRIPTED_LIMITS, Limits
+from magent_lsp.llm.faults import Lack, Lacking
 from magent_lsp.llm.scripted import Script, read_script
 
 _CLIENT = "magent_lsp.llm.litellm_model"
@@ -42,6 +44,8 @@ class Models:
         self._folder = folder or Path()
         self._loading: Future[Client] | None = None
         self._scripts: dict[Path, Script] = {}
+        self._lacks: dict[tuple[str, str | None], set[Lack]] = {}
+        """What models, at their addresses, were found to lack."""
 
     @property
     def ready(self) -> bool:
@@ -56,9 +60,18 @@ class Models:
         self, messages: Sequence[Message], tools: Sequence[Tool], settings: ModelSettings
     ) -> AsyncGenerator[StreamItem]:
         """Deltas, then the whole AssistantMessage; raises ModelError. Close it to stop the request."""
-        async with aclosing(await self._open(messages, tools, settings)) as items:
-            async for item in items:
-                yield item
+        lacks = self._lacks.setdefault((settings.model, settings.api_base), set())
+        while True:
+            known = frozenset(lacks)
+            try:
+                async with aclosing(await self._open(messages, tools, _adapted(settings, known))) as items:
+                    async for item in items:
+                        yield item
+                return
+            except Lacking as error:
+                if error.what in known:
+                    raise
+                lacks.add(error.what)
 
     async def limits(self, model: str) -> Limits:
         """What is known of a model; the user's own `contextLimit` is the caller's business."""
@@ -95,6 +108,15 @@ class Models:
             raise ModelError(
                 f"the model client could not be loaded ({error}); reinstall magent-lsp", kind="unconfigured"
             ) from error
+
+
+def _adapted(settings: ModelSettings, lacks: frozenset[Lack]) -> ModelSettings:
+    """How to ask a model that cannot do everything."""
+    if "tools" in lacks:
+        settings = replace(settings, tools_in_text=True)
+    if "streaming" in lacks:
+        settings = replace(settings, extra={**settings.extra, "stream": False})
+    return settings
 
 
 def load() -> Client:

@@ -12,6 +12,7 @@ from magent_lsp.core.messages import (
     Image,
     Message,
     SystemMessage,
+    ToolCall,
     ToolMessage,
     UserMessage,
 )
@@ -31,6 +32,10 @@ class Dialect:
     claude: bool = False
     """Takes cache marks, signed thinking blocks, and images in tool results."""
     vision: bool = True
+    calls_in_text: bool = False
+    """Without tools, calls are shown as the model is told to write them, not as notes."""
+    thinking: bool = True
+    """Whether signed thinking blocks are sent back."""
 
 
 def tools_to_wire(tools: Sequence[Tool]) -> list[Wire]:
@@ -42,6 +47,22 @@ def tools_to_wire(tools: Sequence[Tool]) -> list[Wire]:
         }
         for tool in tools
     ]
+
+
+def described(tools: Sequence[Tool]) -> str:
+    """The tools as a part of the system prompt, for models that take none: they write their calls as text."""
+    if not tools:
+        return ""
+    lines = [
+        "# Tools",
+        "To use a tool, answer with one JSON object and nothing else: "
+        '`{"name": "<tool>", "arguments": {…}}`. Its result comes in the next message. '
+        "Answer in plain text when you need no tool.",
+    ]
+    for tool in tools:
+        schema = json.dumps(tool.parameters, ensure_ascii=False)
+        lines.append(f"## {tool.name}\n{tool.description}\nArguments: {schema}")
+    return "\n\n".join(lines)
 
 
 def to_wire(messages: Sequence[Message], dialect: Dialect, *, tools: bool) -> list[Wire]:
@@ -72,8 +93,7 @@ def to_wire(messages: Sequence[Message], dialect: Dialect, *, tools: bool) -> li
 def _assistant(message: AssistantMessage, dialect: Dialect, tools: bool) -> list[Wire]:
     text = message.text
     if message.tool_calls and not tools:
-        notes = [f"[used {call.name} with {call.arguments or '{}'}]" for call in message.tool_calls]
-        text = "\n".join(filter(None, [text, *notes]))
+        text = "\n".join(filter(None, [text, *(_note(call, dialect) for call in message.tool_calls)]))
     answer: Wire = {"role": "assistant", "content": text or None}
     if message.tool_calls and tools:
         answer["tool_calls"] = [
@@ -84,12 +104,36 @@ def _assistant(message: AssistantMessage, dialect: Dialect, tools: bool) -> list
             }
             for call in message.tool_calls
         ]
-    if message.reasoning_blocks and dialect.claude and tools:
+    if message.reasoning_blocks and dialect.claude and dialect.thinking and tools and _of_claude(message):
         answer["thinking_blocks"] = [dict(block) for block in message.reasoning_blocks]
     if message.reasoning and dialect.provider in _SEND_REASONING:
         answer["reasoning_content"] = message.reasoning
     # an answer without content is refused by all
     return [answer] if answer["content"] or answer.get("tool_calls") else []
+
+
+def _note(call: ToolCall, dialect: Dialect) -> str:
+    """A call as text, for a request without tools."""
+    arguments = _arguments(call.arguments)
+    if dialect.calls_in_text:
+        return f'{{"name": {json.dumps(call.name)}, "arguments": {arguments}}}'
+    return f"[used {call.name} with {call.arguments or '{}'}]"
+
+
+def _of_claude(message: AssistantMessage) -> bool:
+    """Whether the blocks are Claude's: it refuses those that another model has signed."""
+    model = message.model.lower()
+    return not model or "claude" in model or model.startswith("anthropic/")
+
+
+def breaks_off_thinking(messages: Sequence[Message]) -> bool:
+    """Whether the turn to go on with called tools, and the thinking that led to it is not there any more.
+
+    Thinking is not kept on disk unless the person wants it, so this is how an interrupted turn comes back.
+    Claude refuses to go on thinking in such a turn.
+    """
+    last = next((m for m in reversed(messages) if isinstance(m, AssistantMessage)), None)
+    return last is not None and bool(last.tool_calls) and not (last.reasoning_blocks and _of_claude(last))
 
 
 def _result(message: ToolMessage, dialect: Dialect, tools: bool) -> Wire:

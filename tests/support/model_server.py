@@ -293,7 +293,7 @@ class ModelServer:
             writer.transport.abort()
         elif reply.fault in ("status", "overflow", "policy"):
             await self._refuse(request, reply, writer)
-        elif request.json.get("stream", request.wire == "ollama"):
+        elif request.json.get("stream", request.wire == "ollama") and not reply.plain:
             await self._stream(request, reply, writer)
         else:
             await asyncio.sleep(reply.first_delay)

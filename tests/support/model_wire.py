@@ -67,6 +67,8 @@ class Reply:
     """Seconds before the first chunk."""
     hold: bool = False
     """Waits after the first piece until `ModelServer.release()`."""
+    plain: bool = False
+    """The whole answer as JSON, although a stream was asked for."""
     fault: str | None = None
     status: int = 500
     retry_after: float | None = None
