@@ -133,8 +133,10 @@ def test_nobody_who_types_loses_keys_to_a_diff(desk: Desk, open_window: Open) ->
         {"text": "Done."},
     )
     window = open_window()
-    window.run("Magent: Open the Chat")
     window.open(desk.name)
+    window.run("Magent: Open the Chat")
+    window.chat.frame.locator("#input:focus").wait_for()
+    window.page.locator(".editor-instance .view-line").first.click()
     window.select_lines(13, 15)
     window.action("Magent: Improve")
     window.chat.item("prompt").wait_for()
