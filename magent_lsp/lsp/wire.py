@@ -74,6 +74,12 @@ class Wire(DocumentsProtocol):
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
             logger.warning("ignored something that is no JSON-RPC message")
             return
+        if not _is_id(message.get("id")) or not isinstance(message.get("method", ""), str):
+            logger.warning("ignored a message whose id or method is none")
+            known = message.get("id") if _is_id(message.get("id")) else None
+            if "method" in message and "id" in message:
+                self.refuse(known, JsonRpcInvalidRequest("An id or a method of this type is none."))
+            return
         refusal = self._refusal(message)
         if refusal is not None:
             if "id" in message:
@@ -146,12 +152,21 @@ class Wire(DocumentsProtocol):
             self.refuse(message_id, wrong)
 
     def refuse(self, message_id: Any, error: JsonRpcException) -> None:
-        """Answer a request with an error."""
-        self._send_response(message_id, error=error.to_response_error())
+        """Answer a request with an error; None stands for an id that could not be told."""
+        if message_id is None:
+            body = {"code": error.code, "message": error.message}
+            self._send_data({"jsonrpc": "2.0", "id": None, "error": body})
+        else:
+            self._send_response(message_id, error=error.to_response_error())
 
     def plain(self, value: Any) -> Any:
         """An LSP value as plain JSON."""
         return self._converter.unstructure(value)
+
+    def _handle_cancel_notification(self, msg_id: Any) -> None:
+        """Cancel a request of the client; what is no id cannot belong to one."""
+        if _is_id(msg_id):
+            super()._handle_cancel_notification(msg_id)
 
     def _handle_response(
         self, msg_id: Any, result: Any | None = None, error: types.ResponseError | None = None
@@ -233,6 +248,11 @@ class Wire(DocumentsProtocol):
             if self._request_futures.pop(msg_id, None) is not None:
                 self._result_types.pop(msg_id, None)
                 self.notify(types.CANCEL_REQUEST, types.CancelParams(id=msg_id))
+
+
+def _is_id(value: Any) -> bool:
+    """Whether a value may stand for a message: JSON-RPC's ids, and nothing that could not be looked up."""
+    return value is None or (isinstance(value, str | int | float) and not isinstance(value, bool))
 
 
 def as_rpc_error(error: BaseException) -> JsonRpcException:

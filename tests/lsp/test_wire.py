@@ -1,6 +1,7 @@
 """JSON-RPC: no answer is lost, no late answer hurts, and nothing odd ends the connection."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -89,6 +90,45 @@ async def test_what_is_no_message_is_survived(body: bytes) -> None:
     assert {message["error"]["code"] for message in sent.messages if "error" in message} <= {-32700}
     tell(server, "no/such", {}, number=9)
     assert sent.messages[-1]["error"]["code"] == -32601
+
+
+IDS = ([1], {"a": 1}, True)
+
+
+@pytest.mark.parametrize("number", IDS, ids=repr)
+async def test_an_id_of_the_wrong_type_is_refused_without_a_traceback(
+    number: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    server, sent = inside()
+    tell(server, "magent/wait", {"runId": "x"}, number=number)
+    refused = sent.messages[-1]
+    assert refused["id"] is None
+    assert refused["error"]["code"] == -32600
+    assert "data" not in refused["error"]
+    tell(server, "$/cancelRequest", {"id": number})
+    for more in ({"result": 1}, {"error": {"code": 1, "message": "x"}}):
+        server.receive(json.dumps({"jsonrpc": "2.0", "id": number, **more}).encode())
+    assert sent.messages[-1] is refused
+    assert not any(record.exc_info for record in caplog.records)
+
+
+@pytest.mark.parametrize("method", [5, ["x"], {"x": 1}, None, True], ids=repr)
+async def test_a_method_of_the_wrong_type_is_refused_without_a_traceback(
+    method: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    server, sent = inside()
+    tell(server, method, {}, number=3)
+    assert (sent.messages[-1]["id"], sent.messages[-1]["error"]["code"]) == (3, -32600)
+    before = len(sent.messages)
+    tell(server, method, {})
+    assert len(sent.messages) == before
+    assert not any(record.exc_info for record in caplog.records)
+
+
+async def test_an_answer_to_what_is_no_json_has_an_id_that_is_null() -> None:
+    server, sent = inside()
+    server.receive(b"{")
+    assert sent.messages[-1]["id"] is None
 
 
 async def test_a_token_is_asked_for_before_anything_else_is_done() -> None:
