@@ -36,6 +36,8 @@ class CreateFile:
     path: Path
     text: str
     real_path: Path | None = None
+    mode: int | None = None
+    """Permission bits, for a file that was there before; None: as any new file."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,6 +24,8 @@ class Step:
     target: Path | None = None
     """Where a renamed file went."""
     real_path: Path | None = None
+    mode: int | None = None
+    """Permission bits of a file that went away; None: nothing special."""
 
     @staticmethod
     def from_edit(edit: FileEdit) -> "Step":
@@ -51,6 +53,7 @@ class Step:
             after=record.after,
             target=Path(record.target) if record.target else None,
             real_path=Path(record.real_path) if record.real_path else None,
+            mode=record.mode,
         )
 
     def record(self, run_id: str, action: Literal["edit", "undo", "redo"]) -> EditRecord:
@@ -63,6 +66,7 @@ class Step:
             before=self.before,
             after=self.after,
             real_path=str(self.real_path) if self.real_path else None,
+            mode=self.mode,
         )
 
     def reversed(self) -> "Step":
@@ -94,6 +98,8 @@ class Change:
     before: str | None
     after: str | None
     real_path: Path | None = None
+    mode: int | None = None
+    """Permission bits of a file that goes away, or comes back."""
 
     def step(self) -> Step:
         """The change as a step that can be taken back in its turn."""
@@ -102,6 +108,7 @@ class Change:
             before=None if self.before is None else digest_of(self.before),
             after=None if self.after is None else digest_of(self.after),
             real_path=self.real_path,
+            mode=self.mode if self.after is None else None,
         )
 
 
@@ -174,8 +181,9 @@ def _changes(group: Group, now: dict[Path, str | None], kept: Kept) -> list[Chan
         else:
             then[step.path], then[step.target] = then[step.target], None
     real = {step.path: step.real_path for step in group.steps}
+    mode = {step.path: step.mode for step in group.steps}
     return [
-        Change(path=path, before=now[path], after=then[path], real_path=real.get(path))
+        Change(path=path, before=now[path], after=then[path], real_path=real.get(path), mode=mode.get(path))
         for path in group.paths
     ]
 
@@ -251,7 +259,9 @@ def edits_of(changes: Sequence[Change]) -> list[FileEdit]:
             del gone[source]
             edits.append(RenameFile(path=source, target=change.path, before=change.after))
         else:
-            edits.append(CreateFile(path=change.path, text=change.after, real_path=change.real_path))
+            edits.append(
+                CreateFile(path=change.path, text=change.after, real_path=change.real_path, mode=change.mode)
+            )
     edits += (
         DeleteFile(path=change.path, before=change.before or "", real_path=change.real_path)
         for change in gone.values()

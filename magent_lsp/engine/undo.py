@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from magent_lsp.core.edits import CreateFile, DeleteFile, EditOutcome, FileEdit, RenameFile, TextEdits
 from magent_lsp.core.errors import ToolError
@@ -21,6 +21,7 @@ from magent_lsp.store.blobs import BlobStore
 from magent_lsp.store.records import EditRecord
 from magent_lsp.store.sessions import SessionStore
 
+_USUAL_MODES: Final = (0o644, 0o664, 0o666)
 Action = Literal["undo", "redo"]
 
 
@@ -145,19 +146,23 @@ class Undo:
         """The first outcome that is not `applied`; None if all are, or if there is a conflict."""
         if group.conflict:
             return None
-        edits = await asyncio.to_thread(self._prepare, group.changes)
+        group.changes, edits = await asyncio.to_thread(self._prepare, group.changes)
         for edit in edits:
             outcome = await editor.apply(edit, f"{action.capitalize()} the agent's edits")
             if outcome.outcome != "applied":
                 return outcome
         return None
 
-    def _prepare(self, changes: Sequence[Change]) -> list[FileEdit]:
-        """The edits that make the changes, once the texts are kept that they replace."""
+    def _prepare(self, changes: Sequence[Change]) -> tuple[list[Change], list[FileEdit]]:
+        """The changes and the edits that make them, once what they replace is kept."""
+        prepared = []
         for change in changes:
             if change.before != change.after:
                 self._keep(change.before, change.after)
-        return edits_of(changes)
+            if change.before is not None and change.after is None:
+                change = replace(change, mode=_special_mode(change.path))
+            prepared.append(change)
+        return prepared, edits_of(prepared)
 
     def _find(self, run_id: str) -> _Run:
         """The run as this process knows it, else as its session's file does."""
@@ -189,6 +194,15 @@ def _texts(edit: FileEdit) -> tuple[str | None, str | None]:
             return edit.before, None
         case RenameFile():
             return edit.before, edit.before
+
+
+def _special_mode(path: Path) -> int | None:
+    """The permission bits of a file if they are not those that any new file gets."""
+    try:
+        mode = path.stat().st_mode & 0o777
+    except OSError:
+        return None
+    return None if mode in _USUAL_MODES else mode
 
 
 async def _read(editor: Editor, path: Path) -> str | None:

@@ -59,10 +59,10 @@ class Delivery:
         self.late: Callable[[EditOutcome], None] | None = None
         """Told when an edit that was reported `unknown` turns out to be applied or rejected."""
 
-    async def settled(self, uri: str) -> bool:
+    async def settled(self, uri: str, seconds: float | None = None) -> bool:
         """Wait, bounded, for an earlier edit of the document that is not confirmed yet."""
         unsettled = self._open.get(_key(uri))
-        return unsettled is None or await unsettled.wait(self._bounds.earlier)
+        return unsettled is None or await unsettled.wait(self._bounds.earlier if seconds is None else seconds)
 
     def forget(self, uri: str) -> None:
         """Wait no more for an edit of the document: its fate was learnt in another way."""

@@ -88,6 +88,9 @@ class LspEditor:
     async def read(self, path: Path) -> Document:
         """The text of an open buffer, else of the disk; ToolError if there is none or it is not text."""
         document = await self._buffers.find(path)
+        if document is not None:
+            await self._delivery.settled(document.uri, self._bounds.read)
+            document = self._buffers.by_uri(document.uri)
         if document is None:
             return await in_thread(disk.read, path)
         await self._buffers.compare(document)

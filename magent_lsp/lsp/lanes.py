@@ -80,7 +80,9 @@ class Lanes:
             document = await self._buffers.find(edit.path)
             if document is not None:
                 return await self._apply_open(edit, document, label)
-            if isinstance(edit, TextEdits | CreateFile) and self._by_client and _text_of(edit):
+            # An editor makes empty files only where resource operations work, and never with a certain mode.
+            plain = isinstance(edit, TextEdits) or (isinstance(edit, CreateFile) and edit.mode is None)
+            if isinstance(edit, TextEdits | CreateFile) and plain and self._by_client and _text_of(edit):
                 return await self._apply_closed(edit, label)
             return await in_thread(land, edit)
 
@@ -116,7 +118,8 @@ class Lanes:
         return await self._apply_buffer(edit, document, label)
 
     async def _apply_buffer(self, edit: TextEdits, document: OpenDocument, label: str) -> EditOutcome:
-        await self._buffers.compare(document)
+        # Compared anew: the disk may have changed, and a client may tell of a save before the text it saved.
+        await self._buffers.compare(document, again=True)
         had_unsaved = document.unsaved is not False
         if edit.before == edit.after:
             return EditOutcome(path=edit.path, outcome="applied", saved=not had_unsaved)
@@ -200,7 +203,7 @@ class Lanes:
         self, edit: RenameFile | DeleteFile, document: OpenDocument, label: str
     ) -> EditOutcome:
         """Delete or move an open file: by the client if it can, else on the disk; its text stays open."""
-        await self._buffers.compare(document)
+        await self._buffers.compare(document, again=True)
         if document.unsaved is not False:
             return _failed(edit, "rejected", f"{str(edit.path)!r} has unsaved text in the editor.")
         kinds = types.ResourceOperationKind

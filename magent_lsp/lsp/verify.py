@@ -24,7 +24,9 @@ class Bounds:
     retry: float = 0.2
     """Before an edit is sent again that was refused though nothing had changed."""
     earlier: float = 30
-    """For an earlier edit of the same file that is not confirmed yet."""
+    """For an earlier edit of the same file that is not confirmed yet, before another is sent."""
+    read: float = 1
+    """For such an edit, before the file is read: it may be about to arrive."""
     save: float = 10
     """For the answer to `magent/save`."""
     show: float = 10

@@ -97,7 +97,7 @@ def write(path: Path, *, before: str, after: str, real_path: Path | None = None)
             swap(folder, file.name, file.status, file.data, data)
 
 
-def create(path: Path, text: str, *, real_path: Path | None = None) -> None:
+def create(path: Path, text: str, *, real_path: Path | None = None, mode: int | None = None) -> None:
     """Make a new file and the folders it needs; ToolError if the path exists."""
     if os.path.lexists(path):
         kind = "a link that leads nowhere" if path.is_symlink() and not path.exists() else "there already"
@@ -109,6 +109,8 @@ def create(path: Path, text: str, *, real_path: Path | None = None) -> None:
         try:
             with os.fdopen(descriptor, "wb", buffering=0) as stream:
                 write_all(stream.fileno(), data)
+                if mode is not None and hasattr(os, "fchmod"):
+                    os.fchmod(stream.fileno(), mode & 0o777)
                 os.fsync(stream.fileno())
         except BaseException:
             with contextlib.suppress(OSError):

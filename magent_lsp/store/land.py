@@ -19,7 +19,7 @@ def land(edit: FileEdit) -> EditOutcome:
             case TextEdits():
                 disk.write(edit.path, before=edit.before, after=edit.after, real_path=edit.real_path)
             case CreateFile():
-                disk.create(edit.path, edit.text, real_path=edit.real_path)
+                disk.create(edit.path, edit.text, real_path=edit.real_path, mode=edit.mode)
             case DeleteFile():
                 disk.delete(edit.path, before=edit.before, real_path=edit.real_path)
             case RenameFile():

@@ -191,6 +191,8 @@ class EditRecord(_Record):
     after: str | None = None
     real_path: str | None = None
     """Where the path really led when the edit was judged."""
+    mode: int | None = None
+    """Permission bits of a file that was removed, if they were not the usual ones."""
 
 
 class UsageRecord(_Record):
