@@ -50,10 +50,9 @@ that was meant for another buffer never answers."
   "Ask for the permission in EVENT of CONN."
   (cl-callf append (magent-lsp-permissions conn) (list event))
   (magent-lsp--block (plist-get event :requestId)
-                     (propertize (concat "? " (magent-lsp--reveal (plist-get event :title))
-                                         " — waiting for you: "
-                                         (magent-lsp--options event))
-                                 'face 'warning)
+                     (concat (propertize (concat "? " (magent-lsp--reveal (plist-get event :title)))
+                                         'face 'warning)
+                             " — " (magent-lsp--options event t))
                      nil)
   (magent-lsp-show-approval conn))
 
@@ -77,17 +76,26 @@ that was meant for another buffer never answers."
   (cl-find id (magent-lsp-permissions conn) :test #'equal
            :key (lambda (request) (plist-get request :requestId))))
 
-(defun magent-lsp--options (request)
-  "Return the ways to answer REQUEST, with their keys, in one line."
+(defconst magent-lsp--words
+  '(("allow_once" . "once") ("allow_session" . "in this session")
+    ("allow_always" . "always") ("reject" . "reject"))
+  "Short words for the replies.")
+
+(defun magent-lsp--options (request &optional short)
+  "Return the ways to answer REQUEST, with their keys, in one line.
+If SHORT, say them in few words."
   (concat
    (mapconcat (lambda (option)
-                (format "%s %s"
-                        (propertize (alist-get (plist-get option :reply) magent-lsp--keys
-                                               "?" nil #'equal)
-                                    'face 'magent-lsp-key)
-                        (magent-lsp--reveal (plist-get option :title))))
+                (let ((reply (plist-get option :reply)))
+                  (format "%s %s"
+                          (propertize (alist-get reply magent-lsp--keys "?" nil #'equal)
+                                      'face 'magent-lsp-key)
+                          (if short
+                              (alist-get reply magent-lsp--words reply nil #'equal)
+                            (magent-lsp--reveal (plist-get option :title))))))
               (plist-get request :options) " · ")
-   " · " (propertize "e" 'face 'magent-lsp-key) " Reject and say why"))
+   " · " (propertize "e" 'face 'magent-lsp-key)
+   (if short " say why not" " Reject and say why")))
 
 (defun magent-lsp--approval-buffer (conn)
   "Return the name of the approval buffer of CONN."

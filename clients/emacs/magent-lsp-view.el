@@ -74,6 +74,7 @@
 (defvar-local magent-lsp--stream nil
   "What is being streamed: (RUN KIND BEGIN), or nil.")
 (defvar-local magent-lsp--usage nil "What the last run used so far, as text.")
+(defvar-local magent-lsp--who nil "The agent and the model of the last run.")
 
 (defvar magent-lsp-conversation-mode-map
   (let ((map (make-sparse-keymap)))
@@ -95,27 +96,27 @@
   "A conversation with the agent.
 \\{magent-lsp-conversation-mode-map}"
   (setq magent-lsp--blocks (make-hash-table :test #'equal)
-        buffer-invisibility-spec '((magent-lsp . t))
-        header-line-format '(:eval (magent-lsp--header))
-        truncate-lines nil)
-  (setq-local word-wrap t))
+        buffer-invisibility-spec '(magent-lsp)
+        header-line-format '(:eval (magent-lsp--header)))
+  (visual-line-mode 1))
 
 (defun magent-lsp--header ()
   "Return the header line of a conversation."
   (let ((conn magent-lsp--connection))
     (if (not (magent-lsp--live-p conn))
         " No server; m starts it with your next prompt"
-      (concat " " (or (magent-lsp-agent conn) "default agent")
+      (concat " " (or magent-lsp--who (magent-lsp-agent conn) "default agent")
               (when magent-lsp--usage (concat " · " magent-lsp--usage))
               (if (magent-lsp-runs conn)
-                  (concat " · " (magent-lsp-doing conn) " · C-g cancels")
+                  (concat " · " (magent-lsp-doing conn 40) " · C-g cancels")
                 " · m: prompt")))))
 
-(defun magent-lsp-doing (conn)
-  "Return what the runs of CONN do, in a few words."
+(defun magent-lsp-doing (conn width)
+  "Return what the runs of CONN do, in WIDTH columns."
   (if (magent-lsp-permissions conn)
       "waiting for you"
-    (truncate-string-to-width (or (cdar (magent-lsp-progress conn)) "working") 40 nil nil "…")))
+    (truncate-string-to-width (or (cdar (magent-lsp-progress conn)) "working")
+                              width nil nil "…")))
 
 (defun magent-lsp-conversation (conn)
   "Return the conversation buffer of CONN."
@@ -261,17 +262,23 @@ FOLDED says whether a new one is folded; INDENT is its indentation."
                               (propertize "thoughts" 'face 'magent-lsp-quiet)
                               (propertize text 'face 'magent-lsp-quiet) t)))))))
 
+(defconst magent-lsp--markdown
+  '(("^\\(?:```\\|~~~\\).*\n\\(\\(?:.*\n\\)*?\\)\\(?:```\\|~~~\\).*$" . magent-lsp-code)
+    ("^#+ +\\(.*\\)$" . bold)
+    ("\\*\\*\\([^*\n]+\\)\\*\\*" . bold)
+    ("`\\([^`\n]+\\)`" . magent-lsp-code))
+  "Markup of answers: the first group has the face, what is around it is hidden.")
+
 (defun magent-lsp--fontify (begin end)
-  "Give the Markdown from BEGIN to END some faces."
+  "Give the Markdown from BEGIN to END some faces, and hide its marks."
   (save-excursion
-    (pcase-dolist (`(,regexp ,group ,face)
-                   '(("^#+ .*$" 0 bold)
-                     ("\\*\\*\\([^*\n]+\\)\\*\\*" 1 bold)
-                     ("`\\([^`\n]+\\)`" 1 magent-lsp-code)
-                     ("^\\(?:```\\|~~~\\).*\n\\(\\(?:.*\n\\)*?\\)\\(?:```\\|~~~\\)" 1 magent-lsp-code)))
+    (pcase-dolist (`(,regexp . ,face) magent-lsp--markdown)
       (goto-char begin)
       (while (re-search-forward regexp end t)
-        (put-text-property (match-beginning group) (match-end group) 'face face)))))
+        (unless (eq (get-text-property (match-beginning 1) 'face) 'magent-lsp-code)
+          (put-text-property (match-beginning 0) (match-beginning 1) 'invisible 'magent-lsp)
+          (put-text-property (match-end 1) (match-end 0) 'invisible 'magent-lsp)
+          (put-text-property (match-beginning 1) (match-end 1) 'face face))))))
 
 ;;;; Events
 
@@ -312,8 +319,8 @@ FOLDED says whether a new one is folded; INDENT is its indentation."
       (cl-pushnew run (magent-lsp-runs conn) :test #'equal)
       (setf (magent-lsp-last-run conn) run)
       (magent-lsp--line (concat (if (bobp) "" "\n") "❯ " prompt) 'magent-lsp-you)
-      (magent-lsp--line (format "%s · %s" (plist-get event :agent) (plist-get event :model))
-                        'magent-lsp-quiet)
+      (setq magent-lsp--who (format "%s · %s" (plist-get event :agent)
+                                    (plist-get event :model)))
       (magent-lsp--highlight run event))))
 
 (cl-defmethod magent-lsp-draw ((_kind (eql 'target_updated)) event run _conn)

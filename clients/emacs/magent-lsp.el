@@ -109,7 +109,7 @@
           ((magent-lsp-permissions conn)
            (propertize " Magent:asks you" 'face 'warning))
           ((magent-lsp-progress conn)
-           (concat " Magent:" (string-replace "%" "%%" (magent-lsp-doing conn))))
+           (concat " Magent:" (string-replace "%" "%%" (magent-lsp-doing conn 22))))
           (t " Magent"))))
 
 (defun magent-lsp--connection-here ()
