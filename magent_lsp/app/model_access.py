@@ -10,7 +10,7 @@ from magent_lsp.core.config import Settings
 from magent_lsp.core.ports import ModelSettings
 from magent_lsp.core.redact import Redactor
 from magent_lsp.llm.choose import Choice, choose, known_secrets, secret_names
-from magent_lsp.llm.load import Models
+from magent_lsp.llm.load import GUARDS, Models
 
 _OF_LARGE_MODELS: Final = frozenset({"thinking", "reasoning_effort", "verbosity"})
 
@@ -86,9 +86,16 @@ class ModelAccess:
         return sorted(secret_names(self._environ))
 
     def child_environment(self, settings: Settings) -> dict[str, str]:
-        """The environment of child processes, without secrets that the settings do not pass on."""
+        """The environment of child processes, without secrets that the settings do not pass on.
+
+        Nor with what guards our own model client: a project's programs are to find the person's environment.
+        """
         hidden = set(secret_names(self._environ)) - set(settings.bash.pass_env)
-        return {name: value for name, value in self._environ.items() if name not in hidden}
+        return {
+            name: value
+            for name, value in self._environ.items()
+            if name not in hidden and GUARDS.get(name) != value
+        }
 
 
 def _with_model(settings: Settings, wished: str | None) -> Settings:

@@ -12,7 +12,8 @@ from concurrent.futures import Future
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol, cast
+from types import MappingProxyType
+from typing import Final, Protocol, cast
 
 from magent_lsp.core.errors import ModelError
 from magent_lsp.core.messages import Message, StreamItem, Usage
@@ -23,6 +24,16 @@ from magent_lsp.llm.faults import Lack, Lacking
 from magent_lsp.llm.scripted import Script, read_script
 
 _CLIENT = "magent_lsp.llm.litellm_model"
+
+
+GUARDS: Final = MappingProxyType(
+    {
+        "LITELLM_MODE": "PRODUCTION",
+        "LITELLM_OFFLINE_MODE": "true",
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    }
+)
+"""Variables that keep litellm from the network and from `.env` files; for this process, not its children."""
 
 
 class Client(Protocol):
@@ -142,9 +153,7 @@ def protect(environ: MutableMapping[str, str]) -> None:
     In its default mode it loads a `.env` found above its own folder. Where the virtual environment lies in
     the workspace that is the workspace's: a repository could name the address to which keys are sent.
     """
-    environ["LITELLM_MODE"] = "PRODUCTION"
-    environ["LITELLM_OFFLINE_MODE"] = "true"
-    environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    environ.update(GUARDS)
 
 
 async def _result(loading: Future[Client]) -> Client:
