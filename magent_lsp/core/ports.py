@@ -3,9 +3,9 @@
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from magent_lsp.core.document import Document, Span
+from magent_lsp.core.document import Document
 from magent_lsp.core.edits import EditOutcome, FileEdit
 from magent_lsp.core.messages import Message, StreamItem
 from magent_lsp.core.request import Answer, Diagnostic, PermissionReply, PermissionRequest, Question
@@ -56,6 +56,11 @@ class Editor(Protocol):
         """Whether `save` can do anything here."""
         ...
 
+    @property
+    def language(self) -> Literal["elisp", "lua"] | None:
+        """What `evaluate` takes; None: no code can be run here."""
+        ...
+
     async def read(self, path: Path) -> Document:
         """The text of an open buffer, else of the disk; ToolError if there is none or it is not text."""
         ...
@@ -84,8 +89,8 @@ class Editor(Protocol):
         """Problems known to the editor, for one file or all."""
         ...
 
-    async def show(self, path: Path, span: Span | None = None) -> bool:
-        """Bring a place before the person's eyes; False if that cannot be done here."""
+    async def evaluate(self, code: str) -> str:
+        """Run code in the editor and give its printed value; ToolError if it failed or cannot be run."""
         ...
 
 

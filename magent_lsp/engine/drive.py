@@ -297,7 +297,8 @@ class Driver:
 
     def offered(self, agent: Agent, snapshot: Snapshot, run: Run | None = None) -> list[Tool]:
         """The tools shown to the model: those that some input of theirs may be used with."""
-        return offered_tools(snapshot, run.policy if run else snapshot.policy(agent), run)
+        policy = run.policy if run else snapshot.policy(agent)
+        return offered_tools(snapshot, policy, run, self._host.editor.language)
 
     def _context(self, run: Run, subagents: Subagents) -> ToolContext:
         return ToolContext(

@@ -169,7 +169,7 @@ class Executor:
         if outcome.act is None:
             raise ToolError(f"Tool {prepared.tool.name!r} proposed nothing.")
         self._updated(prepared, "in_progress")
-        if prepared.tool.kind == "execute":
+        if prepared.tool.name == "bash":
             await save_before(self._run)
         return await outcome.act()
 

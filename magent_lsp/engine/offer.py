@@ -16,9 +16,17 @@ TEAM: Final = ("delegate", "message_agent", "wait_agent", "list_agents", "close_
 PERSON: Final = ("ask_user", "propose")
 
 
-def offered_tools(snapshot: Snapshot, policy: Policy, run: Run | None = None) -> list[Tool]:
-    """The tools that some input of theirs may be used with, and that make sense where the run stands."""
-    skills = useful(snapshot, policy)
+LANGUAGES: Final = {"elisp": "Emacs Lisp", "lua": "Neovim's Lua"}
+
+
+def offered_tools(
+    snapshot: Snapshot, policy: Policy, run: Run | None = None, language: str | None = None
+) -> list[Tool]:
+    """The tools that some input of theirs may be used with, and that make sense where the run stands.
+
+    `language` is that of the code which the editor can run; None: it runs none.
+    """
+    skills = useful(snapshot, policy, language)
     hidden = set() if skills else {"skill"}
     if not any(not each.hidden and each.mode != "primary" for each in snapshot.agents.values()):
         hidden.update(TEAM)
@@ -28,15 +36,19 @@ def offered_tools(snapshot: Snapshot, policy: Policy, run: Run | None = None) ->
         hidden.add("done")
     if run is not None and run.parent is not None:
         hidden.update(PERSON)
+    if language is None:
+        hidden.add("editor_eval")
     return [
-        describe(tool, snapshot, skills)
+        describe(tool, snapshot, skills, language)
         for tool in snapshot.tools
         if tool.name not in hidden and offered(tool.name, policy)
     ]
 
 
-def describe(tool: Tool, snapshot: Snapshot, skills: Sequence[Skill]) -> Tool:
+def describe(tool: Tool, snapshot: Snapshot, skills: Sequence[Skill], language: str | None = None) -> Tool:
     """The tool as it is offered: `skill` and `delegate` list what there is to choose from."""
+    if tool.name == "editor_eval" and language is not None:
+        return replace(tool, description=f"{tool.description} It takes {LANGUAGES[language]}.")
     if tool.name == "skill":
         entries = [f"- {skill.name}: {skill.description}" for skill in skills]
     elif tool.name == "delegate":

@@ -11,15 +11,20 @@ from magent_lsp.permissions.rules import Policy
 from magent_lsp.store.skills import Skill, render_skill
 
 
-def useful(snapshot: Snapshot, policy: Policy) -> list[Skill]:
-    """The skills that are of use here: those whose tool, if they need one, is offered too."""
+def useful(snapshot: Snapshot, policy: Policy, language: str | None) -> list[Skill]:
+    """The skills that are of use here: those whose tool, if they need one, is offered too.
+
+    `language` is that of the code which the editor can run; None: it runs none.
+    """
     names = {tool.name for tool in snapshot.tools if offered(tool.name, policy)}
+    if language is None:
+        names.discard("editor_eval")
     return [skill for skill in snapshot.skills.values() if skill.needs is None or skill.needs in names]
 
 
 def load_skill(run: Run, name: str, arguments: str) -> ToolResult:
     """A skill's body, wrapped for the model; only a word about it if the model still has it before it."""
-    known = {skill.name: skill for skill in useful(run.snapshot, run.policy)}
+    known = {skill.name: skill for skill in useful(run.snapshot, run.policy, run.host.editor.language)}
     skill = known.get(name)
     if skill is None:
         names = ", ".join(sorted(known)) or "none"

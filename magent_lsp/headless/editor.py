@@ -5,8 +5,9 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from magent_lsp.core.document import Document, Span
+from magent_lsp.core.document import Document
 from magent_lsp.core.edits import EditOutcome, FileEdit
+from magent_lsp.core.errors import ToolError
 from magent_lsp.core.request import Answer, Diagnostic, PermissionReply, PermissionRequest, Question
 from magent_lsp.store import disk
 from magent_lsp.store.land import in_thread, land
@@ -60,6 +61,11 @@ class DiskEditor:
         """Nobody reports problems here."""
         return ()
 
-    async def show(self, path: Path, span: Span | None = None) -> bool:
-        """There is nothing to show it in."""
-        return False
+    @property
+    def language(self) -> None:
+        """None: there is no editor to run code in."""
+        return None
+
+    async def evaluate(self, code: str) -> str:
+        """Always a ToolError."""
+        raise ToolError("There is no editor here that could run code.")

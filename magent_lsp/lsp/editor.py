@@ -2,18 +2,18 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from pygls.workspace import Workspace
 
 from magent_lsp.core.config import Client, Settings
-from magent_lsp.core.document import Document, Span
+from magent_lsp.core.document import Document
 from magent_lsp.core.edits import EditOutcome, FileEdit
+from magent_lsp.core.errors import ToolError
 from magent_lsp.core.request import Answer, Diagnostic, PermissionReply, PermissionRequest, Question
 from magent_lsp.lsp.buffers import Buffers, snapshot
-from magent_lsp.lsp.convert import range_of, to_uri
 from magent_lsp.lsp.delivery import Caller, Delivery
 from magent_lsp.lsp.diagnostics import Diagnostics
 from magent_lsp.lsp.dialogs import Dialogs
@@ -76,6 +76,11 @@ class LspEditor:
         """Whether the client declared `magent/save`."""
         return self._client.save
 
+    @property
+    def language(self) -> Literal["elisp", "lua"] | None:
+        """The language of the client's `magent/eval`, if it declared one."""
+        return self._client.eval
+
     def on_late(self, tell: Callable[[EditOutcome], None]) -> None:
         """Have a function told when an edit that was `unknown` is found applied or rejected."""
         self._delivery.late = tell
@@ -129,20 +134,20 @@ class LspEditor:
         """Problems that the client named since the document last changed."""
         return self._diagnostics.of(path)
 
-    async def show(self, path: Path, span: Span | None = None) -> bool:
-        """Bring a place before the person's eyes; False if the client cannot."""
-        window = self._server.client_capabilities.window
-        if window is None or window.show_document is None or not window.show_document.support:
-            return False
-        document = await self._buffers.find(path)
-        uri = document.uri if document is not None else to_uri(path)
-        selection = range_of((await self.read(path)).text, span) if span is not None else None
-        params = types.ShowDocumentParams(uri=uri, take_focus=True, selection=selection)
+    async def evaluate(self, code: str) -> str:
+        """Run code in the client; ToolError with what it says if that fails."""
         try:
-            result = await self._caller.call(types.WINDOW_SHOW_DOCUMENT, params, seconds=self._bounds.show)
-        except (JsonRpcException, TimeoutError, OSError):
-            return False
-        return bool(getattr(result, "success", False))
+            answer = await self._caller.call("magent/eval", {"code": code}, seconds=self._bounds.evaluate)
+        except TimeoutError:
+            raise ToolError(
+                f"The editor gave no answer within {self._bounds.evaluate:g} s; the code may still run."
+            ) from None
+        except (JsonRpcException, OSError) as error:
+            raise ToolError(f"The editor could not run the code: {error}") from error
+        if isinstance(answer, dict) and isinstance(answer.get("value"), str):
+            return str(answer["value"])
+        reason = answer.get("error") if isinstance(answer, dict) else None
+        raise ToolError(f"The code failed: {reason or 'the editor answered nothing.'}")
 
     def _documents(self) -> Documents:
         workspace = self._server.workspace

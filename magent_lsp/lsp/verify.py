@@ -29,8 +29,8 @@ class Bounds:
     """For such an edit, before the file is read: it may be about to arrive."""
     save: float = 10
     """For the answer to `magent/save`."""
-    show: float = 10
-    """For the answer to `window/showDocument`."""
+    evaluate: float = 60
+    """For the answer to `magent/eval`."""
 
 
 class Expectation:

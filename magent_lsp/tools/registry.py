@@ -11,6 +11,7 @@ from magent_lsp.tools import (
     diagnostics,
     done,
     edit_file,
+    editor_eval,
     fetch,
     glob,
     grep,
@@ -45,6 +46,7 @@ TOOLS: tuple[Tool, ...] = (
     ask_user.TOOL,
     propose.TOOL,
     done.TOOL,
+    editor_eval.TOOL,
 )
 """The order is part of the prompt, and so of the provider's cache of it."""
 

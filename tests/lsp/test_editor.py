@@ -615,24 +615,6 @@ async def test_diagnostics_last_until_the_document_changes(tmp_path: Path) -> No
         assert await editor.diagnostics(None) == []
 
 
-@pytest.mark.parametrize("declared", [True, False])
-async def test_a_place_is_shown_where_the_client_can(tmp_path: Path, declared: bool) -> None:
-    (tmp_path / "a b.py").write_text("😀x\n")
-    window = {"showDocument": {"support": True}} if declared else {}
-
-    async def show(params: dict[str, Any]) -> Any:
-        return {"success": True}
-
-    async with connected(tmp_path, window=window) as (editor, client):
-        client.on["window/showDocument"] = show
-        shown = await editor.show(tmp_path / "a b.py", Span(Position(0, 1), Position(0, 2)))
-        assert shown is declared
-        if declared:
-            ((_, params),) = client.requests
-            assert params["uri"].endswith("/a%20b.py")
-            assert params["selection"]["start"] == {"line": 0, "character": 2}
-
-
 async def test_the_bounds_are_those_of_the_design() -> None:
     from magent_lsp.lsp.verify import Bounds
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from magent_lsp.core.document import Document, Span
+from magent_lsp.core.document import Document
 from magent_lsp.core.edits import CreateFile, DeleteFile, EditOutcome, FileEdit, RenameFile, TextEdits
 from magent_lsp.core.errors import ToolError
 from magent_lsp.core.request import Answer, Diagnostic, PermissionReply, PermissionRequest, Question
@@ -99,6 +99,11 @@ class MemoryEditor:
         """The problems a test has put here."""
         return [each for each in self.problems if path is None or each.path == path]
 
-    async def show(self, path: Path, span: Span | None = None) -> bool:
-        """There is no window."""
-        return False
+    @property
+    def language(self) -> None:
+        """None: it runs no code."""
+        return None
+
+    async def evaluate(self, code: str) -> str:
+        """Never called: no language is declared."""
+        raise AssertionError(code)

@@ -12,7 +12,7 @@ from magent_lsp.tools.registry import TOOLS, by_name
 ORDER = [
     *("read_file", "list_dir", "glob", "grep", "edit_file", "write_file", "bash", "fetch", "diagnostics"),
     *("todo", "skill", "delegate", "message_agent", "wait_agent", "list_agents", "close_agent"),
-    *("ask_user", "propose", "done"),
+    *("ask_user", "propose", "done", "editor_eval"),
 ]
 KINDS = {
     **dict.fromkeys(("read_file", "diagnostics"), "read"),
