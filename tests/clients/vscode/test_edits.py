@@ -8,7 +8,7 @@ import pytest
 from tests.clients.vscode.window import Window
 from tests.support.editors import Desk, calling, wait_until
 
-pytestmark = [pytest.mark.editor, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.editor, pytest.mark.timeout(300)]
 
 OLD = "    return line[: len(line) - len(line.lstrip(BLANKS))]"
 NEW = "    body = line.lstrip(BLANKS)\n    return line.removesuffix(body)"

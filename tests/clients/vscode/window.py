@@ -84,7 +84,7 @@ class Window:
         self._context = browser.new_context(viewport={"width": 1280, "height": 800})
         self._context.grant_permissions(["clipboard-read", "clipboard-write"])
         self.page: Page = self._context.new_page()
-        self.page.set_default_timeout(20_000)
+        self.page.set_default_timeout(40_000)
         self.page.goto(f"{server.url}/?folder={quote(str(desk.root))}")
         self.page.locator(".monaco-workbench").wait_for()
 
@@ -224,7 +224,9 @@ class Window:
         outer = self.page.locator("iframe.webview.ready").first.element_handle()
         inner = content(outer).wait_for_selector("iframe#active-frame")
         assert inner is not None
-        return Chat(content(inner))
+        frame = content(inner)
+        frame.locator("#agent:not(:empty)").wait_for(state="attached")  # it knows what goes on
+        return Chat(frame)
 
 
 class Chat:
