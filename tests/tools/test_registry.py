@@ -22,6 +22,7 @@ KINDS = {
     **{"bash": "execute", "fetch": "fetch"},
     **dict.fromkeys(("delegate", "message_agent", "wait_agent", "list_agents", "close_agent"), "other"),
     **dict.fromkeys(("ask_user", "propose", "done"), "other"),
+    "editor_eval": "execute",
 }
 ARGUMENTS = {
     "read_file": ["path", "offset", "limit"],
