@@ -11,7 +11,7 @@ from magent_lsp.core.config import Settings
 from magent_lsp.core.request import Scope
 from magent_lsp.core.tool import Tool
 from magent_lsp.permissions.defaults import default_layer
-from magent_lsp.permissions.rules import Layer, Policy, Rule, Source, parse_permission
+from magent_lsp.permissions.rules import READ_ONLY, Layer, Policy, Rule, Source, parse_permission
 from magent_lsp.store.agents import Registry, load_agents
 from magent_lsp.store.commands import Command, load_commands
 from magent_lsp.store.config import Loaded, load_settings
@@ -97,7 +97,7 @@ class Snapshot:
         return Policy(
             layers=(
                 default_layer(),
-                replace(own_rules, rules=(*own_rules.rules, *closed)),
+                replace(own_rules, rules=(*self._named(own_rules.rules), *closed)),
                 *self.layers,
                 Layer(name="grant", rules=(*self.grants.rules, *grants, *kept)),
             ),
@@ -106,6 +106,16 @@ class Snapshot:
             sandboxed=self.settings.bash.sandbox != "off",
             headless_allow=self.loaded.allow,
         )
+
+    def _named(self, rules: Iterable[Rule]) -> Iterable[Rule]:
+        """The rules, with `@read-only` of other tools than `bash` as the names of those that only read."""
+        for rule in rules:
+            if rule.pattern != READ_ONLY or rule.tool == "bash":
+                yield rule
+                continue
+            for tool in self.extra_tools:
+                if tool.kind in ("read", "search") and fnmatch.fnmatchcase(tool.name, rule.tool):
+                    yield replace(rule, tool=tool.name, pattern="*")
 
     def _closed(self, only: frozenset[str] | None, without: frozenset[str], name: str) -> Iterable[Rule]:
         """Denies for the tools that a list leaves out; a list never allows anything by itself."""

@@ -55,6 +55,7 @@ class CodeActions:
         self, uri: str, range: types.Range, diagnostics: Sequence[types.Diagnostic]
     ) -> Iterator[types.CodeAction]:
         yield from self._pending()
+        yield from self._questions()
         yield from self._running()
         if urlsplit(uri).path.endswith(chat.SUFFIX):
             yield _action("Send this message", QUICK_FIX, "magent.send", {"uri": uri})
@@ -90,6 +91,13 @@ class CodeActions:
             for option in request.options:
                 argument = {"requestId": request.request_id, "reply": option.reply}
                 yield _action(f"{option.title}: {what}", QUICK_FIX, "magent.respond", argument)
+
+    def _questions(self) -> Iterator[types.CodeAction]:
+        for entry in self._edge.questions.pending():
+            what = shorten(_line(entry.question.title), _LONG)
+            for button in entry.buttons:
+                argument = {"questionId": entry.id, "answer": button}
+                yield _action(f"{_line(button)}: {what}", QUICK_FIX, "magent.answer", argument)
 
     def _running(self) -> Iterator[types.CodeAction]:
         runs = [run for run in self._edge.app.running() if run.parent_run_id is None]

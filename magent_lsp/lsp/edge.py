@@ -15,13 +15,14 @@ from magent_lsp.app import Magent, Started
 from magent_lsp.core.config import Client, Settings
 from magent_lsp.core.edits import EditOutcome, FileEdit
 from magent_lsp.core.errors import CallerError, MagentError
-from magent_lsp.core.request import PermissionReply, PermissionRequest, RunRequest
+from magent_lsp.core.request import Answer, PermissionReply, PermissionRequest, Question, RunRequest
 from magent_lsp.lsp.actions import CodeActions
 from magent_lsp.lsp.convert import to_path
 from magent_lsp.lsp.documents import Documents
 from magent_lsp.lsp.editor import LspEditor
 from magent_lsp.lsp.log import EditorLog, follow_settings, redactor
 from magent_lsp.lsp.problems import Problems
+from magent_lsp.lsp.questions import Questions
 from magent_lsp.lsp.settings import merge
 from magent_lsp.lsp.watch import Watch, Watched
 from magent_lsp.store.dirs import Dirs
@@ -50,6 +51,14 @@ class AskingEditor(LspEditor):
         super().__init__(server, client, settings)
         self.applied: list[Path] = []
         """Files whose edits landed, in order."""
+        self.questions: Questions | None = None
+        """How people are asked where the client has no `magent/input`."""
+
+    async def ask(self, question: Question) -> Answer | None:
+        """As in LspEditor; stock clients get buttons, documents and code actions."""
+        if self._client.input or self.questions is None:
+            return await super().ask(question)
+        return await self.questions.ask(question)
 
     async def apply(self, edit: FileEdit, label: str) -> EditOutcome:
         """As in LspEditor; what landed is remembered."""
@@ -95,6 +104,7 @@ class Edge:
         self.editor = AskingEditor(server, self.client, lambda: self.settings)
         self.editor.on_late(self._late)
         self.watch = Watch(self)
+        self.questions = self.editor.questions = Questions(self)
         self.actions = CodeActions(self)
         self.problems = Problems(server)
         self.reviewing: Review | None = None

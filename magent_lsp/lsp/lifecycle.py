@@ -159,6 +159,11 @@ class Lifecycle:
         if self._is_ours(params.text_document.uri):
             self._reload_soon()
 
+    def opened(self, params: types.DidOpenTextDocumentParams) -> None:
+        """A document was opened: if it is a file of ours, it may have changed while nobody watched it."""
+        if self._is_ours(params.text_document.uri):
+            self._reload_soon()
+
     def _is_ours(self, uri: str) -> bool:
         parts = unquote(urlsplit(uri).path).split("/")
         edge = self.started
@@ -187,7 +192,7 @@ class Lifecycle:
 
     async def _register(self) -> None:
         edge = await asyncio.shield(self._begin())
-        registrations = [*self._registrations(edge), *self._completion(edge)]
+        registrations = [*self._registrations(edge), *self._language_features(edge)]
         if not registrations:
             return
         params = types.RegistrationParams(registrations=registrations)
@@ -196,16 +201,23 @@ class Lifecycle:
         except (JsonRpcException, TimeoutError) as error:
             logger.info("the client registered nothing: %s", error)
 
-    def _completion(self, edge: "Edge") -> "list[types.Registration]":
+    def _language_features(self, edge: "Edge") -> "list[types.Registration]":
+        """Completion and hover, for files of ours alone: other servers have the rest."""
         documents = self._server.client_capabilities.text_document
-        declared = documents.completion if documents is not None else None
-        if declared is None or not declared.dynamic_registration:
+        if documents is None:
             return []
-        from magent_lsp.lsp.completion import selector
+        from magent_lsp.lsp.ours import selector
 
-        options = {"documentSelector": selector(edge), "triggerCharacters": ["/", "@"]}
-        method = types.TEXT_DOCUMENT_COMPLETION
-        return [types.Registration(id="magent-completion", method=method, register_options=options)]
+        found: list[types.Registration] = []
+        files = {"documentSelector": selector(edge)}
+        if documents.completion is not None and documents.completion.dynamic_registration:
+            options = {**files, "triggerCharacters": ["/", "@"]}
+            method = types.TEXT_DOCUMENT_COMPLETION
+            found.append(types.Registration(id="magent-completion", method=method, register_options=options))
+        if documents.hover is not None and documents.hover.dynamic_registration:
+            method = types.TEXT_DOCUMENT_HOVER
+            found.append(types.Registration(id="magent-hover", method=method, register_options=files))
+        return found
 
     def _registrations(self, edge: "Edge") -> "list[types.Registration]":
         workspace = self._server.client_capabilities.workspace

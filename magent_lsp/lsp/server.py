@@ -149,6 +149,10 @@ def _add_lifecycle(server: MagentServer) -> None:
     def watched(params: types.DidChangeWatchedFilesParams) -> None:
         life.files_changed(params)
 
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    def opened(params: types.DidOpenTextDocumentParams) -> None:
+        life.opened(params)
+
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     def saved(params: types.DidSaveTextDocumentParams) -> None:
         life.saved(params)
@@ -168,6 +172,13 @@ def _add_features(server: MagentServer) -> None:
         from magent_lsp.lsp.completion import complete
 
         return complete(edge, params)
+
+    @server.feature(types.TEXT_DOCUMENT_HOVER)
+    async def hovered(params: types.HoverParams) -> Any:
+        edge = await life.edge()
+        from magent_lsp.lsp.hover import hover
+
+        return hover(edge, params)
 
     @server.feature(types.WINDOW_WORK_DONE_PROGRESS_CANCEL)
     def cancelled(params: types.WorkDoneProgressCancelParams) -> None:

@@ -201,9 +201,10 @@ class Wire(DocumentsProtocol):
 
     @lsp_method(types.INITIALIZE)
     def lsp_initialize(self, params: types.InitializeParams) -> Generator[Any, Any, types.InitializeResult]:
-        """As before us, but completion is registered later, for our own kinds of files alone."""
+        """As before us, but completion and hover are registered later, for our own kinds of files alone."""
         result = yield from super().lsp_initialize(params)
         result.capabilities.completion_provider = None
+        result.capabilities.hover_provider = None
         return result
 
     @lsp_method(types.SHUTDOWN)

@@ -10,6 +10,7 @@ from magent_lsp.permissions.rules import Layer, Rule, Source, parse_permission
 from magent_lsp.store import toolnames
 from magent_lsp.store.fields import Fields
 from magent_lsp.store.frontmatter import Front, read_front
+from magent_lsp.store.keys import AGENT, canonical_names
 from magent_lsp.store.permission import as_mapping, read_permission
 from magent_lsp.store.problems import Problem
 
@@ -20,22 +21,7 @@ SPELLINGS = {
     "disabled": "disable",
 }
 """Other programs' words, without dashes and capitals."""
-KEYS = {
-    "name": "name",
-    "description": "description",
-    "mode": "mode",
-    "hidden": "hidden",
-    "model": "model",
-    "temperature": "temperature",
-    "topp": "topP",
-    "maxturns": "maxTurns",
-    "color": "color",
-    "tools": "tools",
-    "disallowedtools": "disallowedTools",
-    "permission": "permission",
-    "options": "options",
-    "disable": "disable",
-}
+KEYS = canonical_names(AGENT)
 """Each key without dashes and capitals, and as we write it."""
 SESSION_MODELS = frozenset({"inherit", "sonnet", "opus", "haiku"})
 """Models that mean the session's."""

@@ -14,6 +14,7 @@ from magent_lsp.store.expansion import Expansion, FileRef, Part, Shell, Text, ex
 from magent_lsp.store.fields import Fields
 from magent_lsp.store.files import is_markdown
 from magent_lsp.store.frontmatter import read_front
+from magent_lsp.store.keys import COMMAND, canonical_names
 from magent_lsp.store.places import Family, Place, places
 from magent_lsp.store.problems import Problem
 
@@ -21,19 +22,7 @@ __all__ = ["Command", "Commands", "Expansion", "FileRef", "Part", "Shell", "Text
 
 DEFAULT_KIND = "refactor.rewrite"
 _KINDS = ("quickfix", "refactor", "source")
-_KEYS = (
-    "description",
-    "agent",
-    "model",
-    "allowedtools",
-    "subtask",
-    "argumenthint",
-    "codeaction",
-    "kind",
-    "name",
-    "disablemodelinvocation",
-)
-"""The last two are Claude's; commands are named by their file and only people call them here."""
+_KEYS = tuple(canonical_names(COMMAND))
 
 PROGRAM = frozenset(
     {
@@ -49,6 +38,7 @@ PROGRAM = frozenset(
         "redo",
         "cost",
         "context",
+        "summary",
         "doctor",
         "permissions",
         "clear",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from magent_lsp.store.data import Data, Keys
+from magent_lsp.store.keys import HOOK
 from magent_lsp.store.problems import Problem
 from magent_lsp.store.toolnames import CLAUDE
 
@@ -31,7 +32,7 @@ EVENTS: tuple[HookEvent, ...] = get_args(HookEvent)
 DEFAULT_TIMEOUT = 60.0
 MAX_TIMEOUT = 600.0
 _MAX_PATTERN = 300
-_KEYS = {"matcher", "command", "timeout", "failClosed", "type", "hooks"}
+_KEYS = frozenset(key.name for key in HOOK)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +59,7 @@ class Hook:
         return bool(self.names_for(name))
 
     def names_for(self, name: str) -> tuple[str, ...]:
-        """The names of a tool (or other subject) that the matcher means; only Claude's if ours is not meant."""
+        """The names of a tool (or another subject) that the matcher means; Claude's only if not ours."""
         if not self.matcher or self._pattern.fullmatch(name[:200]):
             return (name,)
         theirs = (theirs for theirs, ours in CLAUDE.items() if ours == name)

@@ -15,6 +15,7 @@ from magent_lsp.store.dirs import Dirs
 from magent_lsp.store.expansion import fill
 from magent_lsp.store.fields import Fields
 from magent_lsp.store.frontmatter import read_front
+from magent_lsp.store.keys import SKILL, canonical_names
 from magent_lsp.store.places import Place, places
 from magent_lsp.store.problems import Problem
 
@@ -24,7 +25,7 @@ MAX_DESCRIPTION = 1024
 MAX_LISTED = 40
 """Files beside SKILL.md that are named to the model."""
 
-_KEYS = ("name", "description", "license", "compatibility", "metadata", "allowedtools")
+_KEYS = tuple(canonical_names(SKILL))
 
 
 @dataclass(frozen=True, kw_only=True)

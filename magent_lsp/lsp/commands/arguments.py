@@ -120,6 +120,13 @@ class RespondArguments(Arguments):
     feedback: str | None = None
 
 
+class AnswerArguments(Arguments):
+    """`magent.answer`."""
+
+    question_id: str
+    answer: str
+
+
 class ToolsArguments(Arguments):
     """`magent.tools`."""
 

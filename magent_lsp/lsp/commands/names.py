@@ -7,6 +7,7 @@ COMMANDS: tuple[str, ...] = (
     "magent.cancel",
     "magent.pending",
     "magent.respond",
+    "magent.answer",
     "magent.undo",
     "magent.redo",
     "magent.status",

@@ -1,10 +1,11 @@
-"""Commands about permissions: what waits, answers, why, grants."""
+"""Commands about permissions and questions: what waits, answers, why, grants."""
 
 from typing import TYPE_CHECKING, Any
 
 from magent_lsp.core.events import to_json
 from magent_lsp.core.request import PermissionReply
 from magent_lsp.lsp.commands.arguments import (
+    AnswerArguments,
     ExplainArguments,
     GrantArguments,
     Nothing,
@@ -26,6 +27,11 @@ async def respond(edge: "Edge", arguments: RespondArguments) -> dict[str, bool]:
     """Answer a permission request; the first answer wins."""
     reply = PermissionReply(reply=arguments.reply, feedback=arguments.feedback or "")
     return {"ok": edge.app.respond(arguments.request_id, reply)}
+
+
+async def answer(edge: "Edge", arguments: AnswerArguments) -> dict[str, bool]:
+    """Answer an agent's question with one of its buttons; the first answer wins."""
+    return {"ok": edge.questions.choose(arguments.question_id, arguments.answer)}
 
 
 async def explain(edge: "Edge", arguments: ExplainArguments) -> dict[str, Any]:
@@ -75,6 +81,7 @@ def _source(rule: "Rule | None") -> str | None:
 COMMANDS = (
     Command("magent.pending", Nothing, pending),
     Command("magent.respond", RespondArguments, respond),
+    Command("magent.answer", AnswerArguments, answer),
     Command("magent.explainPermission", ExplainArguments, explain),
     Command("magent.grants", Nothing, grants),
     Command("magent.revokeGrant", GrantArguments, revoke),
