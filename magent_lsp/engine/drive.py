@@ -232,7 +232,7 @@ class Driver:
         scope = run.scope
         if not run.session.title and run.parent is None:
             run.names_session = True
-            run.session.rename(title_from(run.request.prompt))
+            run.session.rename(title_from(run.host.redact(run.request.prompt)))
         run.emit(
             RunStarted(
                 agent=run.agent.name,

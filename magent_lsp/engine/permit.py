@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from magent_lsp.core.diff import reveal
 from magent_lsp.core.errors import MagentError
 from magent_lsp.core.request import PermissionOption, PermissionReply, PermissionRequest
 from magent_lsp.core.tool import Proposal, Subject
@@ -109,9 +110,10 @@ async def _ask(
 def _request(
     run: Run, call_id: str, tool: str, title: str, decision: Decision, proposal: Proposal | None
 ) -> PermissionRequest:
+    """What a person decides on; what could hide a part of it from them is written out."""
     options = [PermissionOption(reply="allow_once", title="Allow once")]
     if decision.grants:
-        what = ", ".join(dict.fromkeys(_shown(run, rule) for rule in decision.grants))
+        what = reveal(", ".join(dict.fromkeys(_shown(run, rule) for rule in decision.grants)))
         options.append(PermissionOption(reply="allow_session", title=f"Allow {what} in this session"))
         if decision.always:
             options.append(PermissionOption(reply="allow_always", title=f"Always allow {what}"))
@@ -122,12 +124,12 @@ def _request(
         session_id=run.root.session.id,
         tool_call_id=call_id,
         tool=tool,
-        title=title,
-        reason=decision.reason,
+        title=reveal(title),
+        reason=reveal(decision.reason),
         options=tuple(options),
-        command=proposal.command if proposal else None,
-        diff=proposal.diff if proposal else None,
-        paths=tuple(run.name_path(path) for path in proposal.paths) if proposal else (),
+        command=reveal(proposal.command) if proposal and proposal.command is not None else None,
+        diff=reveal(proposal.diff) if proposal and proposal.diff is not None else None,
+        paths=tuple(reveal(run.name_path(path)) for path in proposal.paths) if proposal else (),
     )
 
 
