@@ -117,7 +117,9 @@ class Edge:
             environ=environ,
             client_settings=merge(self._options, self._section),
         )
-        self._log = EditorLog(server.window_log_message, redactor(environ), server.is_current)
+        self.redact = redactor(environ)
+        """Takes what must not be shown out of a text."""
+        self._log = EditorLog(server.window_log_message, self.redact, server.is_current)
 
     async def open(self) -> None:
         """Begin to work: log to the editor, show problems, load the model client in the background."""

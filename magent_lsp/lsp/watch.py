@@ -53,6 +53,7 @@ class Watch:
 
     def follow(self, run_id: str, watched: Watched) -> None:
         """Show a run that was just started."""
+        watched.title, watched.prompt = self._edge.redact(watched.title), self._edge.redact(watched.prompt)
         self._runs[run_id] = watched
         if self._edge.shows_progress or watched.token is not None:
             self.progress.begin(run_id, watched.title, watched.token)
