@@ -377,5 +377,6 @@ async def _knock() -> None:
 
 
 async def close() -> None:
-    """Close idle connections."""
+    """Close all connections; a later request opens new ones."""
     await litellm.close_litellm_async_clients()
+    litellm.in_memory_llm_clients_cache.flush_cache()  # what is closed there would be used again

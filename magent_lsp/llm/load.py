@@ -7,6 +7,7 @@ import importlib
 import os
 import sys
 import threading
+import weakref
 from collections.abc import AsyncGenerator, MutableMapping, Sequence
 from concurrent.futures import Future
 from contextlib import aclosing
@@ -34,6 +35,10 @@ GUARDS: Final = MappingProxyType(
     }
 )
 """Variables that keep litellm from the network and from `.env` files; for this process, not its children."""
+
+
+_USERS: Final["weakref.WeakSet[Models]"] = weakref.WeakSet()
+"""Whoever uses the client: its connections belong to the process, and are closed by the last of them."""
 
 
 class Client(Protocol):
@@ -89,9 +94,11 @@ class Models:
         return SCRIPTED_LIMITS if model.startswith(SCRIPTED) else (await self._client()).limits(model)
 
     async def close(self) -> None:
-        """Close idle connections."""
+        """Close idle connections, unless others of this process may still use them."""
         if self.ready and self._loading:
-            await self._loading.result().close()
+            _USERS.discard(self)
+            if not _USERS:
+                await self._loading.result().close()
 
     async def _open(
         self, messages: Sequence[Message], tools: Sequence[Tool], settings: ModelSettings
@@ -114,7 +121,9 @@ class Models:
         if self._loading is None or (self._loading.done() and self._loading.exception()):
             self._loading = _load_in_thread()
         try:
-            return await _result(self._loading)
+            client = await _result(self._loading)
+            _USERS.add(self)
+            return client
         except Exception as error:
             raise ModelError(
                 f"the model client could not be loaded ({error}); reinstall magent-lsp", kind="unconfigured"

@@ -14,6 +14,7 @@ from magent_lsp.core.messages import UserMessage
 from magent_lsp.core.ports import ModelSettings
 from magent_lsp.llm.load import Models
 from tests.support.model_server import ModelServer
+from tests.support.talk import Talk
 
 ROOT = Path(__file__).parents[2]
 SITE = next(Path(path) for path in sys.path if Path(path, "litellm").is_dir())
@@ -229,3 +230,25 @@ async def test_the_loop_is_not_blocked_by_a_first_request(models: Models, server
     watcher.cancel()
     # far above what is measured on a quiet machine (0.03 s), and far below a tokenizer that loads (0.6 s)
     assert worst < 0.3
+
+
+async def test_a_client_that_leaves_takes_no_connection_of_others_with_it(
+    server: ModelServer, tmp_path: Path
+) -> None:
+    """Several editors may use one process; and after the last one there may be another."""
+    one, other = Talk(Models(folder=tmp_path), server), Talk(Models(folder=tmp_path), server)
+    server.reply("first")
+    await one.ask("openai")
+    server.reply(["long ", "answer"], hold=True)
+    asking = asyncio.create_task(other.ask("openai"))
+    await server.arrived(2)
+    await one.models.close()
+    server.release()
+    assert (await asking).text == "long answer"
+    server.reply("still there")
+    assert (await other.ask("openai")).text == "still there"
+    await other.models.close()
+    third = Talk(Models(folder=tmp_path), server)
+    server.reply("and again")
+    assert (await third.ask("openai")).text == "and again"
+    await third.models.close()
