@@ -20,6 +20,7 @@ _PROMPT: Final = 6_000
 """Characters of the first turn that are shown to the model."""
 _THOUGHT: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 _LABEL: Final = re.compile(r"^(?:#+\s*|[-*]\s+)?(?:\**(?:title|titel|titre)\**\s*:\s*)?", re.IGNORECASE)
+_QUOTES: Final = " \t\"'`*_“”„«»"
 _ONCE: Final = Retry(tries=1, base_seconds=0, max_seconds=0)
 
 
@@ -76,5 +77,5 @@ def cleaned(text: str) -> str:
     lines = (line.strip() for line in _THOUGHT.sub("", text).splitlines())
     line = next((line for line in lines if line), "")
     line = _LABEL.sub("", line)
-    line = " ".join(line.strip(" \t\"'`*_“”„«»").rstrip(".").split())
+    line = " ".join(line.lstrip(_QUOTES).rstrip(_QUOTES + ".").split())
     return line if len(line) <= LONGEST else line[: LONGEST - 1].rstrip() + "…"

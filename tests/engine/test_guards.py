@@ -3,7 +3,7 @@
 import pytest
 
 from magent_lsp.core.messages import Usage
-from magent_lsp.engine.guards import Budget, LoopGuard, endless
+from magent_lsp.engine.guards import Budget, LoopGuard, TreeGuard, endless
 
 
 class Clock:
@@ -175,6 +175,50 @@ def test_repeated_words_without_calls() -> None:
     texts = ["I will now begin.", "I will  now begin.\n", "I will now begin.", "I will now begin."]
     assert [guard.observe_text(text) for text in texts] == ["go", "go", "nudge", "go"]
     assert guard.observe_text("I will now begin.") == "stop"
+
+
+def whole_run(tree: TreeGuard, answer: str, *calls: str) -> str:
+    """A subagent that makes these calls, each with the same result, and answers."""
+    guard = tree.lend("explore")
+    for name in calls:
+        guard.observe(name, "{}", "same")
+    return tree.give_back("explore", guard, answer)
+
+
+def test_subagents_that_do_the_same_one_after_the_other_are_noticed() -> None:
+    tree = TreeGuard()
+    assert [whole_run(tree, "nothing", "grep", "read_file") for _ in range(5)] == [
+        "go",
+        "go",
+        "nudge",
+        "go",
+        "stop",
+    ]
+
+
+def test_subagents_that_begin_alike_and_find_different_things_are_work() -> None:
+    tree = TreeGuard()
+    assert {whole_run(tree, f"answer {n}", "read_file", "grep") for n in range(8)} == {"go"}
+    assert {whole_run(tree, "Done.", "read_file", f"grep{n}") for n in range(8)} == {"go"}
+
+
+def test_what_works_side_by_side_is_not_mixed_up() -> None:
+    """Five that read the same file at once are no circle, and do not hide one."""
+    tree = TreeGuard()
+    guards = [tree.lend("explore") for _ in range(5)]
+    assert {guard.observe("read_file", "{}", "same") for guard in guards} == {"go"}
+    assert {tree.give_back("explore", guard, "Read.") for guard in guards} == {"go"}
+    alone = [tree.lend("build") for _ in range(2)][1]
+    assert [alone.observe("grep", "{}", "same") for _ in range(5)] == ["go", "go", "nudge", "go", "stop"]
+
+
+def test_the_same_last_words_of_several_subagents_are_no_circle() -> None:
+    tree = TreeGuard()
+    for n in range(6):
+        guard = tree.lend("general")
+        guard.observe("write_file", f'{{"path": "{n}"}}', "applied")
+        assert guard.observe_text("Done.") == "go"
+        assert tree.give_back("general", guard, "Done.") == "go"
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,37 @@ async def test_going_round_in_circles_is_nudged_and_then_stopped(desk: Desk, ser
     assert "repeated the same steps" in str(server.requests[3].messages)
 
 
+async def test_subagents_that_go_round_in_circles_end_the_whole_tree(desk: Desk, server: ModelServer) -> None:
+    """Each has a prompt of its own and makes one call only, so neither it nor its parent repeats itself."""
+    for number in range(8):
+        server.reply(calls=[call("delegate", agent="explore", prompt=f"look, try {number}")])
+        server.reply(calls=[call("read_file", path="a.py")])
+        server.reply("Nothing there.")
+    outcome = await desk.run("look")
+    assert outcome.stop_reason == "loop"
+    assert len(server.requests) == 15
+    assert "'explore' has done the same steps" in str(server.requests[9].messages)
+    assert any("keeps doing the same" in notice.message for notice in desk.events.of("notice"))
+    server.reply("Sorry.")
+    session_id = desk.events.envelopes[0].session_id
+    assert (await desk.run("stop that", session_id=session_id)).text == "Sorry."
+
+
+@pytest.mark.parametrize("where", ["text", "reasoning"])
+async def test_a_reply_that_would_go_on_for_ever_is_cut(desk: Desk, server: ModelServer, where: str) -> None:
+    words = "Again and again. " * 4000
+    server.reply(**{where: words}, piece=51, delay=0.001)
+    started = desk.magent.start(RunRequest(prompt="go"))
+    outcome = await desk.magent.wait(started.run_id)
+    assert outcome.stop_reason == "loop"
+    assert await server.requests[0].wait_closed(2)
+    assert len(server.requests) == 1
+    assert len(outcome.text) <= 1_000
+    assert any("repeated itself" in notice.message for notice in desk.events.of("notice"))
+    server.reply("Sorry.")
+    assert (await desk.run("stop that", session_id=started.session_id)).text == "Sorry."
+
+
 async def test_an_empty_reply_is_nudged_once(desk: Desk, server: ModelServer) -> None:
     server.reply("")
     server.reply("")
