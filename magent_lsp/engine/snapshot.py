@@ -160,5 +160,15 @@ def load_snapshot(folder: Path | None, sources: Sources, previous: Snapshot | No
             *commands.problems,
             *skills.problems,
             *grants.read()[1],
+            *_not_served(loaded.settings),
         ),
     )
+
+
+def _not_served(settings: Settings) -> tuple[Problem, ...]:
+    """What is configured and has no effect: people must not wait for tools that never come."""
+    if not settings.mcp_servers:
+        return ()
+    names = ", ".join(sorted(settings.mcp_servers))
+    message = f"mcpServers ({names}): this version starts no MCP servers; their tools are not there"
+    return (Problem(message=message, path=None, line=None),)
