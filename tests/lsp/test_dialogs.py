@@ -76,7 +76,7 @@ async def test_an_offered_title_is_an_answer(tmp_path: Path, title: str, reply: 
         Refusal("no"),
         NO_ANSWER,
     ],
-    ids=str,
+    ids=lambda answer: "silence" if answer is NO_ANSWER else str(answer),
 )
 async def test_everything_else_is_a_no(tmp_path: Path, answer: Any) -> None:
     """lsp-mode answers a plain RET with an empty title; a dying client answers nothing."""
