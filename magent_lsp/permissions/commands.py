@@ -10,7 +10,8 @@ from magent_lsp.core.tool import Subject, Verdict
 from magent_lsp.permissions.case import Case, say
 from magent_lsp.permissions.decision import Atom
 from magent_lsp.permissions.escapes import Escape, escape_of, has_escapes
-from magent_lsp.permissions.files import FILE_COMMANDS, NO_FILES, READ_ALL, FileUse, uses
+from magent_lsp.permissions.file_use import FileUse
+from magent_lsp.permissions.files import FILE_COMMANDS, NO_FILES, READ_ALL, uses
 from magent_lsp.permissions.git import destroys
 from magent_lsp.permissions.grants import command_grant
 from magent_lsp.permissions.layers import Ruling, TextItem, rule_matches

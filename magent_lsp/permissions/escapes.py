@@ -7,6 +7,7 @@ from typing import Final
 
 from magent_lsp.permissions.arguments import names_option
 from magent_lsp.permissions.git import git_escape
+from magent_lsp.permissions.pytest_calls import pytest_escape, pytest_words
 from magent_lsp.permissions.tables import set_of
 
 MIN_LONG: Final = 3
@@ -44,8 +45,10 @@ FLAGS: Final[Mapping[str, Flags]] = {
     "find": _flags(words="-exec* -ok* -delete -fprint* -fls"),
     "fd": _flags("xX", "exec exec-batch"),
     "fdfind": _flags("xX", "exec exec-batch"),
-    "rg": _flags("", "pre hostname-bin search-zip", code=True),
-    "sort": _flags("o", "output compress-program"),
+    "rg": _flags("z", "pre hostname-bin search-zip", code=True),
+    "sort": _flags("o", "output compress-program files0-from"),
+    "strings": _flags(words="@*"),
+    "sdiff": _flags("o", "output"),
     "tree": _flags("oR"),
     "tar": _flags(
         "I",
@@ -67,7 +70,7 @@ FLAGS: Final[Mapping[str, Flags]] = {
     "wget": _flags("", "use-askpass execute post-file", "-e*", code=True),
     "xxd": _flags("r", "", "-revert"),
     "yq": _flags("i", "inplace"),
-    "jq": _flags("L"),
+    "jq": _flags("Lf", "from-file"),
     "printf": _flags("v"),
     "journalctl": _flags("", "rotate vacuum-size vacuum-time vacuum-files flush setup-keys cursor-file"),
     "dmesg": _flags("CcDEn", "clear read-clear console-on console-off console-level"),
@@ -81,6 +84,16 @@ FLAGS: Final[Mapping[str, Flags]] = {
     "mysql": _flags("e", "execute", code=True),
     "sqlite3": _flags(words="-cmd -init .shell .system"),
     "pip": _flags("", "index-url extra-index-url"),
+    **dict.fromkeys(
+        ("npm", "pnpm", "yarn"),
+        _flags(
+            "C",
+            "prefix dir cwd script-shell shell node-options userconfig globalconfig git modules-folder"
+            " scripts-prepend-node-path use-yarnrc",
+            "-prefix* -script-shell* -node-options* -userconfig* -globalconfig*",
+            code=True,
+        ),
+    ),
 }
 
 ALWAYS: Final = frozenset({"tee", "ed", "ex", "split", "csplit", "mkfifo", "install", "truncate"})
@@ -135,12 +148,15 @@ _SED_SAFE: Final = re.compile(
     r"\s*(?:(?:\d+|\$|/[^/\n\\]*/)(?:,(?:\d+|\+\d+|\$|/[^/\n\\]*/))?\s*!?\s*)?"
     r"(?:[pdqnDPNgGhHx=]|q\d+|s([/|#,:])(?:(?!\1)[^\\\n]|\\.)*\1(?:(?!\1)[^\\\n]|\\.)*\1[gpiI0-9]*)?\s*"
 )
-_AWK_RISKS: Final = re.compile(r"system|getline|close|\||>|@|ENVIRON|printf?\s*\(?.*>")
+_AWK_RISKS: Final = re.compile(r"system|getline|close|\||>|@|ENVIRON|ARG[CV]|SYMTAB|FUNCTAB")
+_JQ_RISKS: Final = re.compile(r"(?<![.\w\"])(?:import|include|env|input_filename)\b|\$ENV")
 
 
 def escape_of(name: str, words: Sequence[str], *, piped: bool = False) -> Escape | None:
     """The first dangerous flag of a command, whose base name is `name`; None if there is none."""
     base = re.sub(r"[\d.]+$", "", name) or name
+    if tests := pytest_words(name, words):
+        return _pytest(tests)
     if name in BUILTINS:
         return Escape(token=name, code=True)
     if name in ALWAYS:
@@ -157,6 +173,11 @@ def escape_of(name: str, words: Sequence[str], *, piped: bool = False) -> Escape
 def has_escapes(name: str) -> bool:
     """Whether a file with a strange name, matched by a wildcard, could become a dangerous flag."""
     return name in FLAGS or name in _SPECIAL or re.sub(r"[\d.]+$", "", name) in INTERPRETERS
+
+
+def _pytest(words: Sequence[str]) -> Escape | None:
+    token = pytest_escape(words)
+    return Escape(token=token) if token else None
 
 
 def _first_operand(words: Sequence[str]) -> str | None:
@@ -216,6 +237,8 @@ def _sed(words: Sequence[str]) -> Escape | None:
                 index += "=" not in each
                 if not sed_safe(script):
                     return Escape(token=script)
+            elif names_option(name, "--line-length"):
+                index += "=" not in each
         elif each.startswith("-") and len(each) > 1:
             if "i" in each or "f" in each:
                 return Escape(token=each)
@@ -225,6 +248,8 @@ def _sed(words: Sequence[str]) -> Escape | None:
                 index += not each.partition("e")[2]
                 if not sed_safe(script):
                     return Escape(token=script)
+            elif each.endswith("l"):  # the width is the next word
+                index += 1
         else:
             operands.append(each)
     if not script_given and operands and not sed_safe(operands[0]):
@@ -244,6 +269,11 @@ def _awk(words: Sequence[str]) -> Escape | None:
         if _AWK_RISKS.search(each):
             return Escape(token=each)
     return None
+
+
+def _jq(words: Sequence[str]) -> Escape | None:
+    """A filter that loads modules and data by name, or shows the environment."""
+    return next((Escape(token=each) for each in words[1:] if _JQ_RISKS.search(each)), None)
 
 
 def _git(words: Sequence[str]) -> Escape | None:
@@ -269,6 +299,7 @@ _SPECIAL: Final[Mapping[str, Callable[[Sequence[str]], Escape | None]]] = {
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
     "git": _git,
     "dd": _dd,
+    "jq": _jq,
     "tar": _tar,
     "bsdtar": _tar,
 }

@@ -1,11 +1,14 @@
 """Which files common commands read and write: a table, and its reading."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from magent_lsp.permissions.arguments import Arguments, Options, parse_arguments
+from magent_lsp.permissions.file_use import FileUse
+from magent_lsp.permissions.git_files import git_files
 from magent_lsp.permissions.line import Command
+from magent_lsp.permissions.pytest_calls import pytest_words
 from magent_lsp.permissions.words import Word, word
 
 Role = Literal["read", "write", "copy", "move", "link", "in-out", "none"]
@@ -26,17 +29,6 @@ class FileCommand:
     write_options: tuple[str, ...] = ()
     deep: tuple[str, ...] = ()
     """Options with which it reads whole folders; `*`: always."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class FileUse:
-    """A file that a command names."""
-
-    word: Word
-    write: bool
-    read: bool
-    deep: bool = False
-    """Whether everything in a folder is read."""
 
 
 def _options(short: str = "", long: str = "", words: str = "") -> Options:
@@ -88,6 +80,16 @@ _RG: Final = FileCommand(
     read_options=("-f", "--file", "--ignore-file"),
     deep=("*",),
 )
+_FD: Final = FileCommand(
+    role="read",
+    options=_options(
+        "eEtdSoxXjcC",
+        "extension exclude type max-depth min-depth exact-depth size owner changed-within changed-before"
+        " color threads ignore-file base-directory search-path max-results format path-separator",
+    ),
+    skip=1,
+    read_options=("--search-path", "--base-directory", "-C", "--ignore-file"),
+)
 _COPY: Final = FileCommand(
     role="copy",
     options=_options("tS", "target-directory suffix"),
@@ -107,7 +109,11 @@ FILE_COMMANDS: Final[Mapping[str, FileCommand]] = {
     "dir": _read(),
     "wc": _read("", "files0-from total", read_options=("--files0-from",)),
     "stat": _read("cf", "format printf"),
-    "file": _read("fFmeP", "files-from separator magic-file exclude", read_options=("-f", "--files-from")),
+    "file": _read(
+        "fFmeP",
+        "files-from separator magic-file exclude",
+        read_options=("-f", "--files-from", "-m", "--magic-file"),
+    ),
     "du": _read(
         "dtBX",
         "max-depth threshold block-size exclude exclude-from files0-from time-style",
@@ -115,13 +121,20 @@ FILE_COMMANDS: Final[Mapping[str, FileCommand]] = {
     ),
     "tree": _read("LPIoH", "filelimit timefmt charset sort"),
     "od": _read("AjNStw", "address-radix skip-bytes read-bytes format width"),
-    "hexdump": _read("efns"),
+    "hexdump": _read("efns", read_options=("-f",)),
+    "date": FileCommand(
+        role="none",
+        options=_options("dfrs", "date file reference set"),
+        read_options=("-f", "--file", "-r", "--reference"),
+    ),
+    **dict.fromkeys(("pytest", "py.test"), _read("kmrWnpco", "ignore ignore-glob deselect color")),
+    **dict.fromkeys(("fd", "fdfind"), _FD),
     "base64": _read("w", "wrap"),
     "base32": _read("w", "wrap"),
     "cut": _read("bcdf", "bytes characters delimiter fields output-delimiter"),
     "paste": _read("d", "delimiters"),
-    "join": _read("aeijotv12"),
-    "column": _read("tscoNRTEHWOl"),
+    "join": _read("aejotv12"),
+    "column": _read("scoNRTEHWOl", "separator output-separator table-columns output-width"),
     "fold": _read("w", "width"),
     "expand": _read("t", "tabs"),
     "sort": _read(
@@ -248,6 +261,11 @@ READ_ALL: Final = frozenset({"xargs", "parallel"})
 
 def uses(name: str, command: Command) -> Iterator[FileUse]:
     """The files that a command of the table names; nothing for others."""
+    if name == "git":
+        yield from git_files(command.words)
+        return
+    if tests := pytest_words(name, [each.text for each in command.words]):
+        name, command = "pytest", replace(command, words=_tests(command.words[-len(tests) :]))
     table = FILE_COMMANDS.get(name)
     if table is None:
         return
@@ -259,6 +277,11 @@ def uses(name: str, command: Command) -> Iterator[FileUse]:
         arguments = parse_arguments(command.words[1:], table.options)
         yield from _options_used(table, arguments)
         yield from _operands_used(name, table, arguments, command)
+
+
+def _tests(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """The words with `FILE::TEST` cut to the file."""
+    return tuple(word(each.text.partition("::")[0]) if "::" in each.text else each for each in words)
 
 
 def _options_used(table: FileCommand, arguments: Arguments) -> Iterator[FileUse]:

@@ -1,6 +1,7 @@
 """What git's many commands do: which only read, which run something, which destroy work."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -97,28 +98,62 @@ def git_escape(words: Sequence[str]) -> str | None:
 
 def _particular(call: GitCall) -> Iterator[str]:
     """What is risky in one subcommand only."""
-    first = call.operands[0] if call.operands else ""
-    if call.subcommand == "grep" and call.has("-O"):
-        yield "-O"
-    if call.subcommand == "rebase" and call.has("-x", "-i", "--interactive"):
-        yield call.subcommand
-    if call.subcommand == "bisect" and first == "run":
+    name, first = call.subcommand, call.operands[0] if call.operands else ""
+    if first and first in _RISKY_FIRST.get(name, ()):
         yield first
-    if call.subcommand == "submodule" and first == "foreach":
-        yield first
-    if call.subcommand == "config" and not _config_reads(call):
-        yield call.subcommand
-    if call.subcommand == "archive" and call.has("-o"):
-        yield "-o"
-    if call.subcommand in ("format-patch", "bundle") and call.has("-o"):
-        yield "-o"
-    if call.subcommand in ("ls-remote", "fetch", "pull", "clone", "push") and any(
-        "::" in each for each in call.operands
-    ):
-        yield next(each for each in call.operands if "::" in each)
-    if call.subcommand.startswith("!") or "/" in call.subcommand:
-        yield call.subcommand
+    if name in _RISKY_OPTIONS and call.has(*_RISKY_OPTIONS[name]):
+        yield from (each for each in _RISKY_OPTIONS[name] if call.has(each))
+    if name == "rebase" and call.has("-x", "-i", "--interactive"):
+        yield name
+    if name == "config" and not _config_reads(call):
+        yield name
+    if name == "maintenance" and first != "run":
+        yield name
+    if name == "merge" and (strategy := _strategy(call)) not in _STRATEGIES:
+        yield strategy
+    if name in _REMOTE:
+        yield from (each for each in call.operands if "::" in each)
+        if _is_path(first):  # a repository on this machine may run hooks of its own
+            yield first
+    if name and name not in _ORDINARY and name not in READERS:
+        yield name
 
+
+def _is_path(text: str) -> bool:
+    return text.startswith((".", "/", "~", "file:"))
+
+
+def _strategy(call: GitCall) -> str:
+    """The merge strategy: an unknown one is a program `git-merge-NAME`."""
+    arguments = call.arguments
+    for index, each in enumerate(arguments):
+        if each in ("-s", "--strategy"):
+            return arguments[index + 1] if index + 1 < len(arguments) else ""
+        if each.startswith(("-s", "--strategy=")):
+            return each.removeprefix("-s").removeprefix("--strategy=")
+    return ""
+
+
+_REMOTE: Final = frozenset({"ls-remote", "fetch", "pull", "clone", "push", "remote", "submodule"})
+_STRATEGIES: Final = frozenset({"", "ort", "recursive", "resolve", "octopus", "ours", "subtree"})
+_RISKY_FIRST: Final[Mapping[str, frozenset[str]]] = {
+    "bisect": frozenset({"run", "view", "visualize", "replay"}),
+    "submodule": frozenset({"foreach"}),
+}
+_RISKY_OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "grep": ("-O",),
+    "cat-file": ("--batch", "--batch-command"),
+    "clone": ("-u", "-c", "--config"),
+    "archive": ("-o",),
+    "format-patch": ("-o",),
+    "bundle": ("-o",),
+}
+_ORDINARY: Final = set_of("""
+    add commit push pull fetch checkout switch restore branch tag merge rebase reset stash cherry-pick revert
+    rm mv clean clone init worktree bisect notes submodule remote reflog config archive format-patch bundle
+    gc prune help version sparse-checkout update-index maintenance ls-remote fsck rerere
+""")
+"""Subcommands that `git *` may mean. Any other is an alias, a program `git-NAME`, or a tool of git's own."""
 
 _BRANCH_LIST: Final = set_of("""
     -a -r -v -vv -l --list --all --remotes --verbose --show-current --contains --no-contains --merged
@@ -130,7 +165,7 @@ _TAG_LIST: Final = set_of("""
     --column --no-column -i --ignore-case
 """)
 
-_READERS: Final = set_of("""
+READERS: Final = set_of("""
     status diff log show blame annotate shortlog describe rev-parse rev-list ls-files ls-tree cat-file
     name-rev merge-base show-ref for-each-ref grep count-objects check-ignore check-attr diff-tree
     diff-index diff-files whatchanged cherry version range-diff show-branch verify-commit verify-tag
@@ -152,7 +187,7 @@ def git_reads(words: Sequence[str]) -> bool:
     if not set(call.before) <= QUIET:
         return not call.subcommand and set(call.before) <= {"--version"}
     first = call.operands[0] if call.operands else ""
-    if call.subcommand in _READERS:
+    if call.subcommand in READERS:
         return True
     if call.subcommand in _SUB_READERS:
         return first in _SUB_READERS[call.subcommand] and not call.has("--expire", "-d", "--delete")
@@ -210,11 +245,20 @@ def _reset(call: GitCall) -> str | None:
     return "it discards uncommitted changes" if call.has("--hard", "--merge", "--keep") else None
 
 
+_FILE_NAME: Final = re.compile(r"\w\.[A-Za-z]\w{0,5}$")
+"""An operand of `checkout` that looks more like a file than like a branch."""
+
+
 def _checkout(call: GitCall) -> str | None:
     paths = "--" in call.arguments or any(
-        each == "." or each.startswith(("./", ":")) for each in call.operands
+        each == "." or each.startswith(("./", ":")) or _FILE_NAME.search(each) for each in call.operands
     )
-    if paths or call.has("-f", "--force", "--ours", "--theirs", "--pathspec-from-file", "-B"):
+    makes = call.has("-b", "-B", "--orphan", "-t", "--track")
+    if (
+        paths
+        or (len(call.operands) > 1 and not makes)
+        or call.has("-f", "--force", "--ours", "--theirs", "--pathspec-from-file", "-B")
+    ):
         return "it discards uncommitted changes"
     return None
 
@@ -257,11 +301,15 @@ def _rewrite(call: GitCall) -> str | None:
     return "it rewrites history"
 
 
+def _removes_tree(call: GitCall) -> bool:
+    return call.operands[:1] == ("remove",) and call.has("-f", "--force")
+
+
 def _gc(call: GitCall) -> str | None:
     return "it drops the way back" if call.has("--prune") else None
 
 
-_DESTROYERS: Final = {
+_DESTROYERS: Final[Mapping[str, Callable[[GitCall], str | None]]] = {
     "reset": _reset,
     "checkout": _checkout,
     "restore": _restore,
@@ -274,5 +322,10 @@ _DESTROYERS: Final = {
     "filter-branch": _rewrite,
     "filter-repo": _rewrite,
     "gc": _gc,
-    "prune": _gc,
+    "prune": lambda call: None if call.has("-n", "--dry-run") else "it drops the way back",
+    "update-ref": _rewrite,
+    "read-tree": lambda call: "it discards uncommitted changes" if call.has("-u", "--reset") else None,
+    "checkout-index": lambda call: "it discards uncommitted changes" if call.has("-f", "--force") else None,
+    "rm": lambda call: "it discards uncommitted changes" if call.has("-f", "--force") else None,
+    "worktree": lambda call: "it discards a working tree" if _removes_tree(call) else None,
 }

@@ -5,6 +5,7 @@ from typing import Final
 
 from magent_lsp.permissions.escapes import escape_of
 from magent_lsp.permissions.git import git_reads
+from magent_lsp.permissions.pytest_calls import pytest_collects, pytest_words
 from magent_lsp.permissions.tables import set_of, words_of
 
 ANY: Final = None
@@ -47,6 +48,8 @@ def only_reads(words: Sequence[str], *, piped: bool = False) -> bool:
         return True
     if escape_of(name, words, piped=piped):
         return False
+    if tests := pytest_words(name, words):
+        return pytest_collects(tests)
     if name == "git":
         return git_reads(words)
     if name == "command":
@@ -62,6 +65,19 @@ def _fits(name: str, arguments: Sequence[str]) -> bool:
     operands = [each for each in arguments if not each.startswith("-")]
     if allowed is not ANY and not set(options) <= allowed:
         return False
-    if name == "date" and any(not each.startswith("+") for each in operands) and not options:
-        return False
+    if name == "date":
+        return _shows_time(arguments)
     return not (name in NO_OPERANDS and operands) and not (name in ONE_OPERAND and len(operands) > 1)
+
+
+def _shows_time(arguments: Sequence[str]) -> bool:
+    """Whether `date` has no operand but a format: another one sets the clock."""
+    valued = ""
+    for each in arguments:
+        if valued:
+            valued = ""
+        elif each in ("-d", "-f", "-r", "--date", "--file", "--reference"):
+            valued = each
+        elif not each.startswith(("+", "-")):
+            return False
+    return True

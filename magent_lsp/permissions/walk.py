@@ -72,6 +72,7 @@ HARMLESS_NAMES: Final = re.compile(
     r"|PYTHONUNBUFFERED|PYTHONDONTWRITEBYTECODE|RUST_BACKTRACE|GIT_TERMINAL_PROMPT|SOURCE_DATE_EPOCH"
 )
 """Variables that change how a command speaks, not what it does or loads."""
+_ELSEWHERE: Final = re.compile(r"^['\":]*[/~]|\.\.|\$|`")
 _MOVES: Final = re.compile(r"(?<![\w-])(?:cd|pushd|popd|chdir)(?![\w-])")
 _DELIMITER: Final = re.compile(r"\\?[\w.-]+|'[^'\"\\\n]+'|\"[^'\"\\\n$`]+\"")
 _FILE_TESTS: Final = set_of("""
@@ -293,6 +294,9 @@ class Walk:
         text = self.text(name) if name is not None else "?"
         if not re.match(r"[A-Za-z_]\w*(?:\[|$)", text):
             self.line.problem(f"`{text[:40]}=…` is no assignment to the shell.")
+        value = node.child_by_field_name("value")
+        if value is not None and _ELSEWHERE.search(self.text(value)):
+            text = f"{text}={self.text(value)[:20]}"  # a locale or time zone that is loaded from a file
         self.assign(text)
 
     def see_for_statement(self, node: "Node") -> None:

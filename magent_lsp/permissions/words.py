@@ -83,13 +83,19 @@ class _Decoder:
         self.wild = False
         self.loose_start = False
         self.odd = False
+        self.vague: int | None = None
+        """Where a bracket began that may stand for more than we read in it."""
 
     def word(self) -> Word:
         """What was read."""
         text = "".join(self.text)
+        glob = "".join(self.glob)
+        if self.vague is not None:
+            glob = "".join(self.glob[: self.vague]).rpartition("/")[0]
+            glob = f"{glob}/**" if glob or text.startswith("/") else "**"
         return Word(
             text=text,
-            glob="".join(self.glob),
+            glob=glob,
             exact=self.exact,
             wild=self.wild,
             loose_start=self.loose_start,
@@ -212,6 +218,8 @@ class _Decoder:
             self.put(sign)
         else:
             match = self.take(_CLASS) if sign == "[" else None
+            if sign == "[" and (match is None or match[0].count("[") > 1) and self.vague is None:
+                self.vague = len(self.glob)
             taken = match[0] if match else sign
             self.loose_start = self.loose_start or not self.text
             self.wild = True

@@ -7,7 +7,25 @@ from pathlib import Path
 from magent_lsp.core.errors import ToolError
 from magent_lsp.tools import process
 
-_READ_ONLY_INSIDE = (".git/hooks", ".magent", ".vscode", ".idea", ".devcontainer")
+_PINNED = (".git",)
+"""Folders that stay where they are, so that none can be put in the place of what is read-only in them."""
+_READ_ONLY_INSIDE = (
+    ".git/config",
+    ".git/hooks",
+    ".gitmodules",
+    ".magent",
+    ".agents",
+    ".claude",
+    ".opencode",
+    ".mcp.json",
+    ".vscode",
+    ".idea",
+    ".devcontainer",
+    ".husky",
+    ".envrc",
+    ".npmrc",
+    ".pre-commit-config.yaml",
+)
 """What runs code later, outside of the sandbox, stays as it is."""
 
 _MEND = "Install bubblewrap, allow unprivileged user namespaces, or set `bash.sandbox` to `off`."
@@ -29,6 +47,8 @@ def prefix(folders: Sequence[Path], cwd: Path, env: Mapping[str, str], *, networ
         words += ["--ro-bind-try", "/run/systemd/resolve", "/run/systemd/resolve"]
     for folder in folders:
         words += ["--bind", str(folder), str(folder)]
+        for name in _PINNED:
+            words += ["--bind-try", str(folder / name), str(folder / name)]
         for name in _READ_ONLY_INSIDE:
             words += ["--ro-bind-try", str(folder / name), str(folder / name)]
     return [*words, "--chdir", str(cwd), "--"]

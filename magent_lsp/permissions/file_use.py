@@ -1,0 +1,16 @@
+"""A file that a command names, and what it does with it."""
+
+from dataclasses import dataclass
+
+from magent_lsp.permissions.words import Word
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileUse:
+    """A file that a command names."""
+
+    word: Word
+    write: bool
+    read: bool
+    deep: bool = False
+    """Whether everything in a folder is read."""
