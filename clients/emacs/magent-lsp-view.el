@@ -105,11 +105,11 @@
   (let ((conn magent-lsp--connection))
     (if (not (magent-lsp--live-p conn))
         " No server; m starts it with your next prompt"
-      (concat " " (or magent-lsp--who (magent-lsp-agent conn) "default agent")
-              (when magent-lsp--usage (concat " · " magent-lsp--usage))
-              (if (magent-lsp-runs conn)
-                  (concat " · " (magent-lsp-doing conn 40) " · C-g cancels")
-                " · m: prompt")))))
+      (concat (if (magent-lsp-runs conn)
+                  (concat " " (magent-lsp-doing conn 40) " · C-g cancels")
+                " m: prompt")
+              " · " (or magent-lsp--who (magent-lsp-agent conn) "default agent")
+              (when magent-lsp--usage (concat " · " magent-lsp--usage))))))
 
 (defun magent-lsp-doing (conn width)
   "Return what the runs of CONN do, in WIDTH columns."

@@ -1,0 +1,99 @@
+"""The Emacs client with real keys in a terminal."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.support.editors import Desk, Tmux, calling
+from tests.support.emacs import SUPPORT, emacs_environment, find_emacs
+
+pytestmark = [pytest.mark.editor, pytest.mark.timeout(240)]
+
+RENAME = {"old_string": "def indent_of(line", "new_string": "def indentation(line"}
+
+INIT = f"""
+(load "{SUPPORT}" nil t)
+(require 'magent-lsp)
+(setq magent-lsp-server-command test-server ring-bell-function #'ignore)
+(global-magent-lsp-mode)
+"""
+
+Start = Callable[..., Tmux]
+
+
+@pytest.fixture
+def start(desk: Desk, tmux: Start) -> Start:
+    """Starts Emacs on the file, with more configuration if there is some."""
+
+    def run(more: str = "") -> Tmux:
+        init = desk.home / "init.el"
+        init.write_text(INIT + more)
+        command = [find_emacs(), "-nw", "-q", "-l", str(init), str(desk.file)]
+        terminal = tmux(command, env=emacs_environment(desk), size="120x44")
+        terminal.wait("(Python Magent", 60)
+        return terminal
+
+    return run
+
+
+def prompt(terminal: Tmux, text: str) -> None:
+    terminal.keys("C-c", "m", "m")
+    terminal.wait("Prompt:", 60)
+    terminal.type(text)
+    terminal.keys("Enter")
+
+
+def test_a_first_edit_with_five_keys(desk: Desk, start: Start) -> None:
+    desk.script(calling("edit_file", path=desk.name, **RENAME), {"text": "A better name."})
+    terminal = start()
+    prompt(terminal, "Find a better name")
+    # Nothing is typed, so the question has the keyboard; without that, C-c m p goes there.
+    terminal.wait("y Allow once", 60)
+    terminal.wait("+def indentation")
+    assert "asks you" in terminal.screen()
+    terminal.keys("C-c", "m", "p", "y")
+    terminal.wait("A better name.")
+    terminal.wait("def indentation(line: str) -> str:")
+    terminal.keys("C-c", "m", "u")
+    terminal.wait("taken back: indent.py")
+    terminal.wait("def indent_of(line: str) -> str:")
+
+
+def test_keys_that_are_meant_for_the_text_never_answer(desk: Desk, start: Start) -> None:
+    desk.script({**calling("edit_file", path=desk.name, **RENAME), "first_delay": 2}, {"text": "Done."})
+    terminal = start()
+    prompt(terminal, "Rename it")
+    terminal.keys("M->")
+
+    def typing(screen: str) -> bool:
+        terminal.type("y!a")
+        return "y Allow once" in screen
+
+    terminal.wait(typing, 60)
+    terminal.wait("y!ay!a")
+    # It still waits: no key has answered.
+    terminal.keys("C-c", "m", "p", "n")
+    terminal.wait("stopped: rejected")
+    assert "def indentation(line" not in desk.file.read_text()
+
+
+def test_cancel_with_c_g_in_the_conversation(desk: Desk, start: Start) -> None:
+    desk.script({"text": ["Slow"], "first_delay": 60})
+    terminal = start()
+    prompt(terminal, "Take your time")
+    terminal.wait("C-g cancels", 60)
+    terminal.keys("C-x", "o", "C-g")
+    terminal.wait("stopped: cancelled")
+    terminal.wait("m: prompt")
+
+
+def test_slash_commands_are_completed(desk: Desk, start: Start) -> None:
+    desk.script({"text": "Looks well."})
+    terminal = start()
+    terminal.keys("C-c", "m", "m")
+    terminal.wait("Prompt:", 60)
+    terminal.type("/rev")
+    terminal.keys("Tab")
+    terminal.wait("Prompt: /review")
+    terminal.keys("Enter")
+    terminal.wait("Looks well.", 60)
