@@ -16,7 +16,7 @@ from pathlib import Path
 from magent_lsp.core.document import Document, Encoding
 from magent_lsp.core.errors import MissingError, StaleError, ToolError
 from magent_lsp.store.encoding import decode, encode
-from magent_lsp.store.folder import FILE, Folder, holding
+from magent_lsp.store.folder import FILE, Folder, hold, holding
 from magent_lsp.store.replace import overwrite, swap, write_all
 
 MAX_BYTES = 50 * 1024 * 1024
@@ -196,6 +196,7 @@ def _held(folder: Folder, place: Path, path: Path) -> Iterator[_Held]:
     _regular(folder.status(place.name), path, MAX_BYTES)
     descriptor = folder.open(place.name, os.O_RDONLY)
     with os.fdopen(descriptor, "rb") as stream:
+        hold(descriptor)
         status = os.fstat(descriptor)
         _regular(status, path, MAX_BYTES)
         data = stream.read(MAX_BYTES + 1)

@@ -3,6 +3,8 @@
 import contextlib
 import os
 import stat
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +17,30 @@ _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _NOFOLLOW | getattr(os, "O_CLOEXEC", 0)
 FILE = _NOFOLLOW | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 """Flags for files: never through a link, never waiting for the other end of a pipe."""
+
+
+LOCK_SECONDS = 1.0
+"""How long a file that another program holds is waited for; then it is written without a lock."""
+
+
+def hold(descriptor: int) -> None:
+    """Keep our other processes from changing the open file until it is closed; others need not care."""
+    if sys.platform == "win32":
+        return
+    import fcntl  # there is none on Windows
+
+    end = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > end:
+                return
+            time.sleep(0.005)
+        except OSError:  # a file system without locks
+            return
+        else:
+            return
 
 
 class Folder:

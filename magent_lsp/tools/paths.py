@@ -11,12 +11,16 @@ def resolve(path: str, folders: Sequence[Path]) -> Path:
     """The absolute, normalised path; links are not resolved, and the file need not exist.
 
     A relative path belongs to the first workspace folder that has it, else to the first folder.
-    Raises ToolError for an empty path or one with NUL.
+    Raises ToolError for an empty path, one with NUL or with half of a surrogate pair.
     """
     if not path.strip():
         raise ToolError("The path is empty; name a file or folder, '.' for the workspace folder.")
     if "\0" in path:
         raise ToolError(f"The path {path!r} holds a NUL character, which no file name can.")
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        raise ToolError(f"The path {path!r} holds half of a character, which no file name can.") from None
     expanded = os.path.expanduser(path)  # noqa: PTH111 - Path.expanduser raises for an unknown ~name
     places = [Path(os.path.normpath(folder / expanded)) for folder in folders]
     return next((place for place in places if os.path.lexists(place)), places[0])

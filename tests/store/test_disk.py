@@ -1,5 +1,6 @@
 """Files survive us: bytes, mode, links and names, whatever goes wrong."""
 
+import fcntl
 import os
 import resource
 import stat
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from magent_lsp.core.edits import CreateFile, DeleteFile, RenameFile, Replacement, TextEdits
 from magent_lsp.core.errors import MissingError, StaleError, ToolError
 from magent_lsp.store import disk
+from magent_lsp.store import folder as folders
 from magent_lsp.store.land import land
 
 SAMPLES = {
@@ -383,3 +385,46 @@ def test_edits_land_with_an_outcome(tmp_path: Path) -> None:
     assert (moved.outcome, moved.path) == ("applied", tmp_path / "moved")
     assert land(DeleteFile(path=tmp_path / "moved", before="one")).outcome == "stale"
     assert land(DeleteFile(path=tmp_path / "moved", before="two")).outcome == "applied"
+
+
+_COUNT = """
+import sys
+from pathlib import Path
+from magent_lsp.core.errors import ToolError
+from magent_lsp.store import disk
+
+path, left = Path(sys.argv[1]), 100
+while left:
+    try:
+        text = disk.read(path).text
+        disk.write(path, before=text, after=str(int(text) + 1))
+        left -= 1
+    except (ToolError, ValueError):
+        continue
+"""
+
+
+@pytest.mark.parametrize("names", [1, 2], ids=["one name", "a hard link"])
+def test_processes_that_write_one_file_take_turns(tmp_path: Path, names: int) -> None:
+    """Two servers count in one file: an update that was reported as made is never lost."""
+    path = tmp_path / "count"
+    path.write_text("0")
+    if names > 1:
+        os.link(path, tmp_path / "other name")
+    environment = {**os.environ, "PYTHONPATH": str(Path(disk.__file__).parents[2])}
+    program = [sys.executable, "-c", _COUNT, str(path)]
+    counting = [subprocess.Popen(program, env=environment) for _ in range(3)]
+    assert [process.wait(60) for process in counting] == [0, 0, 0]
+    assert path.read_text() == "300"
+
+
+def test_a_file_that_another_program_locks_is_written_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders, "LOCK_SECONDS", 0.05)
+    path = tmp_path / "a"
+    path.write_text("old")
+    with path.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        disk.write(path, before="old", after="new")
+    assert path.read_text() == "new"
