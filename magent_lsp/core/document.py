@@ -93,7 +93,7 @@ def position_at(text: str, offset: int, starts: list[int] | None = None) -> Posi
     return Position(line, offset - starts[line])
 
 
-def slice_span(text: str, span: Span) -> str:
+def slice_span(text: str, span: Span, starts: list[int] | None = None) -> str:
     """The text of a span."""
-    starts = line_starts(text)
+    starts = line_starts(text) if starts is None else starts
     return text[offset_at(text, span.start, starts) : offset_at(text, span.end, starts)]

@@ -55,9 +55,9 @@ def to_uri(path: Path) -> str:
     return "file://" + quote(name, errors="surrogateescape")
 
 
-def to_position(text: str, line: int, character: int) -> Position:
+def to_position(text: str, line: int, character: int, starts: list[int] | None = None) -> Position:
     """A place that the client names, in code points and clamped to the text."""
-    starts = line_starts(text)
+    starts = line_starts(text) if starts is None else starts
     if line < 0:
         return Position(0, 0)
     if line >= len(starts):
@@ -68,8 +68,9 @@ def to_position(text: str, line: int, character: int) -> Position:
 
 def to_span(text: str, range: types.Range) -> Span:
     """A range that the client names."""
-    start = to_position(text, range.start.line, range.start.character)
-    end = to_position(text, range.end.line, range.end.character)
+    starts = line_starts(text)
+    start = to_position(text, range.start.line, range.start.character, starts)
+    end = to_position(text, range.end.line, range.end.character, starts)
     return Span(min(start, end), max(start, end))
 
 

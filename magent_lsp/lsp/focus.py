@@ -59,26 +59,39 @@ async def look(
     if await edge.in_thread(path.is_dir):
         return Looking(scope=_scope(scope, path, None, None), folder=_holder(edge, path) or path)
     text, language = await _text(edge, path)
-    span = _span(text, stretch) if stretch is not None and text is not None else None
-    found = [] if text is None else [_diagnostic(path, text, item) for item in diagnostics or ()]
+    # In a thread: to find the lines of a long text takes longer than the loop may stand still.
+    focus, place = await edge.in_thread(see, path, text, language, stretch, scope, diagnostics or ())
+    return Looking(focus=focus, scope=place, folder=None if edge.app.folders else path.parent)
+
+
+def see(
+    path: Path,
+    text: str | None,
+    language: str,
+    stretch: Stretch | None,
+    kind: Scoped | None,
+    diagnostics: Sequence[Mapping[str, Any]],
+) -> tuple[Focus, Scope | None]:
+    """Focus and scope in a text; the text's lines are looked for once, however much is asked of them."""
+    if text is None:
+        return Focus(path=path, language=language), _scope(kind, path, None, None)
+    starts = line_starts(text)
+    span = _span(text, stretch, starts) if stretch is not None else None
+    found = [_diagnostic(path, text, item, starts) for item in diagnostics]
     focus = Focus(
         path=path,
         span=span,
-        selection=slice_span(text, span) if span is not None and text is not None else "",
-        symbol=symbol_at(text, span.start) if span is not None and text is not None else "",
+        selection=slice_span(text, span, starts) if span is not None else "",
+        symbol=symbol_at(text, span.start, starts) if span is not None else "",
         language=language,
         diagnostics=tuple(item for item in found if item is not None),
     )
-    return Looking(
-        focus=focus,
-        scope=_scope(scope, path, text, span),
-        folder=None if edge.app.folders else path.parent,
-    )
+    return focus, _scope(kind, path, text, span)
 
 
-def symbol_at(text: str, position: Position) -> str:
+def symbol_at(text: str, position: Position, starts: list[int] | None = None) -> str:
     """The identifier at, or directly before, a position; empty if there is none."""
-    offset = offset_at(text, position)
+    offset = offset_at(text, position, starts)
     start = text.rfind("\n", 0, offset) + 1
     end = text.find("\n", offset)
     line = text[start : end if end >= 0 else len(text)]
@@ -115,13 +128,13 @@ async def _text(edge: "Edge", path: Path) -> tuple[str | None, str]:
     return document.text, document.language
 
 
-def _span(text: str, stretch: Stretch) -> Span:
-    start, end = _position(text, stretch.start), _position(text, stretch.end)
+def _span(text: str, stretch: Stretch, starts: list[int]) -> Span:
+    start, end = _position(text, stretch.start, starts), _position(text, stretch.end, starts)
     return Span(min(start, end), max(start, end))
 
 
-def _position(text: str, place: Place) -> Position:
-    return to_position(text, place.line, place.character)
+def _position(text: str, place: Place, starts: list[int]) -> Position:
+    return to_position(text, place.line, place.character, starts)
 
 
 def _scope(kind: Scoped | None, path: Path, text: str | None, span: Span | None) -> Scope | None:
@@ -141,13 +154,13 @@ def _scope(kind: Scoped | None, path: Path, text: str | None, span: Span | None)
     return Scope(kind=kind, path=path, span=whole_lines(text, span))
 
 
-def _diagnostic(path: Path, text: str, item: Mapping[str, Any]) -> Diagnostic | None:
+def _diagnostic(path: Path, text: str, item: Mapping[str, Any], starts: list[int]) -> Diagnostic | None:
     """A diagnostic as LSP sends it; None if it is none."""
     message = item.get("message")
     if not isinstance(message, str):
         return None
     try:
-        span = _span(text, Stretch.model_validate(item.get("range")))
+        span = _span(text, Stretch.model_validate(item.get("range")), starts)
     except ValueError:
         span = Span(Position(0, 0), Position(0, 0))
     code = item.get("code")

@@ -1,11 +1,15 @@
 """What a place in a text means."""
 
+import time
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from magent_lsp.core.document import Position, Span, line_starts, slice_span
-from magent_lsp.lsp.focus import symbol_at, whole_lines
+from magent_lsp.lsp.commands.arguments import Stretch
+from magent_lsp.lsp.focus import see, symbol_at, whole_lines
 
 TEXT = "def grüße(name_1):\n    return name_1\n"
 
@@ -51,3 +55,18 @@ def test_whole_lines_hold_the_lines_they_began_with(text: str, first: int, count
     assert whole.start.column == 0
     assert whole.start <= whole.end
     assert whole.end.line <= len(starts)
+
+
+def test_a_thousand_diagnostics_in_a_long_file_cost_no_more_than_finding_its_lines_once() -> None:
+    text = "x = 1\n" * 50_000
+    place = {"start": {"line": 40_000, "character": 0}, "end": {"line": 40_000, "character": 1}}
+    many = [{"message": f"m{number}", "range": place} for number in range(1000)]
+    begun = time.thread_time()
+    focus, scope = see(Path("/ws/a.py"), text, "python", Stretch.model_validate(place), "line", many)
+    assert time.thread_time() - begun < 1  # it was 20 s when each of them looked for the lines
+    assert len(focus.diagnostics) == 1000
+    assert focus.diagnostics[0].span.start.line == 40_000
+    assert focus.selection == focus.symbol == "x"
+    assert scope is not None
+    assert scope.span is not None
+    assert scope.span.start.line == 40_000
