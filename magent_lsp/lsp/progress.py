@@ -47,21 +47,24 @@ _VERBS = {
 }
 
 
+THINKING = "thinking"
+
+
 def say(event: RunEvent) -> str | None:
     """What is going on after an event, in a few words; None if nothing new is."""
     match event:
         case RunQueued(position=position):
             return f"queued, {position} before it" if position > 1 else "queued"
         case RunStarted() | PermissionResolved():
-            return "thinking"
+            return THINKING
         case ReasoningDeltaEvent():
-            return "thinking"
+            return THINKING
         case TextDeltaEvent():
             return "writing the answer"
         case PermissionRequested(request=request):
             return f"waiting for you: {request.title}"
         case ToolCallEvent(phase="finished"):
-            return "thinking"
+            return THINKING
         case ToolCallEvent():
             return tool_words(event)
         case EditApplied(outcome="applied"):

@@ -7,9 +7,18 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from magent_lsp.core.events import EditApplied, Envelope, Notice, RunEvent, RunFinished, RunStarted
+from magent_lsp.core.events import (
+    EditApplied,
+    Envelope,
+    Notice,
+    RunEvent,
+    RunFinished,
+    RunStarted,
+    TodoUpdated,
+)
+from magent_lsp.core.session import step_of
 from magent_lsp.lsp.outcomes import Outcomes, closing_words
-from magent_lsp.lsp.progress import Progress, say
+from magent_lsp.lsp.progress import THINKING, Progress, say
 from magent_lsp.lsp.protocol import EVENT, event_params
 
 if TYPE_CHECKING:
@@ -36,6 +45,8 @@ class Watched:
     token: types.ProgressToken | None = None
     """A progress token that the client made."""
     parent: str | None = None
+    step: str = ""
+    """Where the agent stands in its list, shown while it thinks."""
     uris: dict[str, None] = field(default_factory=dict)
     """Files that the run changed, or may have, in order."""
     listeners: list[Listener] = field(default_factory=list)
@@ -77,6 +88,8 @@ class Watch:
                 run.parent = parent
             case EditApplied(uri=uri, outcome="applied" | "diverged" | "unknown"):
                 self._run(self._root(event.run_id)).uris[uri] = None
+            case TodoUpdated(items=items):
+                run.step = step_of(items)
             case RunFinished() as finished:
                 run.finished = True
                 if run.parent is None:
@@ -101,6 +114,8 @@ class Watch:
             return
         if isinstance(event.event, RunStarted) and not self._edge.model_ready:
             words = "loading model client"
+        elif words == THINKING and run.step:
+            words = run.step
         root = self._root(event.run_id)
         self.progress.report(root, words if root == event.run_id else f"subagent: {words}")
 

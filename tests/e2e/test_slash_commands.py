@@ -1,0 +1,175 @@
+"""Every built-in slash command, and those of files, through the protocol."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from magent_lsp.engine.builtins import SUMMARIES
+from tests.support.stage import Stage, call, on_stage, say
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+PROMISED = {
+    "help",
+    "init",
+    "plan",
+    "implement",
+    "done",
+    "compact",
+    "todos",
+    "export",
+    "agents",
+    "model",
+    "sessions",
+    "undo",
+    "cost",
+    "context",
+    "doctor",
+    "permissions",
+    "clear",
+}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
+    files = {"a.py": "x = 1\n", "note.md": "A NOTE\n"}
+    async with on_stage(tmp_path_factory.mktemp("slash"), files=files) as stage:
+        stage.client.always = "Allow once"
+        yield stage
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def session(stage: Stage) -> str:
+    """A conversation with an edit and a list."""
+    todos = [
+        {"content": "Look", "status": "completed"},
+        {"content": "Change it", "status": "in_progress"},
+    ]
+    change = call("edit_file", path="a.py", old_string="x = 1", new_string="x = 2")
+    stage.cast(
+        "change a.py",
+        say("", call("todo", items=todos), call("read_file", path="a.py"), change),
+        say("Changed."),
+    )
+    run = await stage.run("change a.py")
+    assert (stage.workspace / "a.py").read_text() == "x = 2\n"
+    assert [[item["content"] for item in event["items"]] for event in run.of("todo_updated")] == [
+        ["Look", "Change it"]
+    ]
+    said = [
+        value.get("message", "") for token in stage.client.tokens for value in stage.client.progress[token]
+    ]
+    assert any("Change it" in (message or "") for message in said)
+    return run.session_id
+
+
+async def test_all_that_are_promised_are_listed(stage: Stage) -> None:
+    listed = {item["name"] for item in await stage.client.command("magent.slashCommands")}
+    assert listed >= PROMISED
+    assert listed >= set(SUMMARIES)
+    chat = stage.client.open(stage.home / "talk.magent.md", "## You\n\n/\n", language="markdown")
+    place = {"textDocument": {"uri": chat.uri}, "position": {"line": 2, "character": 1}}
+    completed = await stage.client.request("textDocument/completion", place)
+    assert {item["label"] for item in completed} >= listed
+
+
+@pytest.mark.parametrize(
+    ("prompt", "says"),
+    [
+        ("/help", "/implement"),
+        ("/todos", "[~] Change it"),
+        ("/export", "change a.py"),
+        ("/export json", '"change a.py'),
+        ("/agents", "`plan`"),
+        ("/agents ask", "works with `ask`"),
+        ("/done", "works with `build` again"),
+        ("/model openai/gpt-4.1", "`openai/gpt-4.1`"),
+        ("/model auto", "gpt-4o"),
+        ("/sessions", "change a.py"),
+        ("/cost", "Tokens in"),
+        ("/context", "tokens"),
+        ("/doctor", "rg"),
+        ("/permissions", "Nothing was granted"),
+        ("/undo", "Taken back: `a.py`"),
+        ("/redo", "Brought back: `a.py`"),
+    ],
+)
+async def test_those_without_the_model_answer(stage: Stage, session: str, prompt: str, says: str) -> None:
+    before = len(stage.requests)
+    run = await stage.run(prompt, sessionId=session)
+    assert run.stop == "end_turn", run.error
+    assert says in run.text
+    assert len(stage.requests) == before
+
+
+async def test_unknown_ones_say_what_was_meant(stage: Stage, session: str) -> None:
+    run = await stage.run("/undoo", sessionId=session)
+    assert run.stop == "error"
+    assert "/undo?" in (run.error or "")
+
+
+async def test_compact_keeps_the_notes_and_the_list_and_clear_forgets(stage: Stage, session: str) -> None:
+    stage.cast("<conversation", say("NOTES: a.py was changed."))
+    stage.cast("change a.py", say("NOTES: a.py was changed."), say("Went on."))
+    run = await stage.run("/compact", sessionId=session)
+    assert "summarised" in run.text, run.error
+    assert "[~] Change it" in (await stage.run("/todos", sessionId=session)).text
+    cleared = await stage.run("/clear", sessionId=session)
+    assert "forgotten" in cleared.text
+    stage.cast("fresh start", say("ok"))
+    fresh = await stage.run("fresh start", sessionId=session)
+    assert fresh.text == "ok", fresh.error
+    sent = str(stage.asked("fresh start")[0].messages)
+    assert "change a.py" not in sent
+    assert "NOTES" not in sent
+    assert "/clear" not in sent
+    assert str(stage.workspace) in sent, "the facts of the first turn are told anew"
+
+
+async def test_init_writes_the_instructions(stage: Stage) -> None:
+    stage.cast(
+        "Write `AGENTS.md`",
+        say("", call("write_file", path="AGENTS.md", content="# Rules\n")),
+        say("Written."),
+    )
+    run = await stage.run("/init keep it short")
+    assert run.text == "Written."
+    assert "keep it short" in stage.asked("Write `AGENTS.md`")[0].last
+    stage.cast("with the rules", say("ok"))
+    await stage.run("with the rules")
+    assert "# Rules" in str(stage.asked("with the rules")[0].messages[0]["content"])
+
+
+async def test_a_command_of_a_file_in_a_prompt_and_in_a_code_action(stage: Stage) -> None:
+    stage.write(
+        ".magent/commands/db/explain.md",
+        "---\ndescription: Explains a table\nagent: ask\ncodeAction: true\nkind: refactor.rewrite.sql\n---\n"
+        "Explain table $1 of $ARGUMENTS.\nShell: !`echo $2-out`\nFile: @note.md\n",
+    )
+    stage.write(".claude/commands/zero.md", "Zero is $0, one is $1.\n")
+    stage.write(".opencode/command/secret.md", "Read !`rm -rf x`\n")
+    await stage.trust()
+    stage.cast("Explain table", say("It is a table."), say("Again."))
+    run = await stage.run("/db:explain users '$ARGUMENTS @a.py'")
+    assert run.text == "It is a table.", run.error
+    sent = stage.asked("Explain table")[0].last
+    assert "Explain table users of users '$ARGUMENTS @a.py'." in sent
+    assert "A NOTE" in sent
+    assert "x = 2" not in sent, "an argument is never expanded"
+    buffer = stage.client.open("a.py")
+    offered = await stage.client.actions(buffer.uri, buffer.range("x"), only=["refactor.rewrite.sql"])
+    assert [action["title"] for action in offered] == ["Magent: /db:explain: Explains a table"]
+    assert (await stage.ended(await stage.client.act(offered[0]))).text == "Again."
+    stage.cast("Zero is a", say("counted"))
+    assert (await stage.run("/zero a b")).text == "counted"
+    assert "Zero is a, one is b." in stage.asked("Zero is a")[0].last
+
+
+async def test_a_denied_command_in_a_file_stops_it(stage: Stage, tmp_path: Path) -> None:
+    stage.write(".magent/config.yaml", "permission:\n  bash:\n    'rm *': deny\n")
+    stage.write(".magent/commands/danger.md", "Look at !`rm -rf src`\n")
+    run = await stage.run("/danger")
+    assert run.stop == "error"
+    assert "rm -rf src" in (run.error or "")
