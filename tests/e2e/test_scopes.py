@@ -1,4 +1,4 @@
-"""One-shot runs on a place, through the protocol: fenced in, followed, side by side or one after the other."""
+"""One-shot runs on a place, through the protocol: fenced in, followed, side by side or in turn."""
 
 from collections.abc import AsyncIterator
 from typing import Any

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,16 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from magent_lsp.core.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from magent_lsp.core.request import PermissionReply, RunRequest
+from magent_lsp.core.tool import Tool, ToolContext, ToolKind, ToolResult
 from magent_lsp.engine import plans
+from magent_lsp.engine.snapshot import Sources, load_snapshot
+from magent_lsp.permissions.judge import offered
 from magent_lsp.permissions.rules import Rule, Source
+from magent_lsp.store.dirs import Dirs
 from tests.engine.conftest import Desk
 from tests.support.model_server import ModelServer, call
 
@@ -305,3 +311,26 @@ def test_the_last_plan_that_was_spoken_of() -> None:
     assert plans.mentioned([user]) == one
     assert plans.mentioned([user, wrote, output]) == two
     assert plans.mentioned([output]) is None
+
+
+def test_of_mcp_tools_only_those_that_say_they_read_are_left(tmp_path: Path) -> None:
+    def tool(name: str, kind: ToolKind) -> Tool:
+        return Tool(name=f"mcp__git__{name}", description="", input=NoInput, kind=kind, run=nothing)
+
+    sources = Sources(dirs=Dirs.under(tmp_path), environ={}, client={"permission": {"mcp__*": "allow"}})
+    snapshot = load_snapshot(tmp_path / "ws", sources)
+    tools = (tool("log", "read"), tool("push", "other"), tool("find", "search"), tool("run", "execute"))
+    snapshot = replace(snapshot, extra_tools=tools)
+    policy = snapshot.policy(snapshot.agents["plan"])
+    assert [each.name for each in tools if offered(each.name, policy)] == ["mcp__git__log", "mcp__git__find"]
+    assert not offered("mcp__other__tool", policy)
+    build = snapshot.policy(snapshot.agents["build"])
+    assert all(offered(each.name, build) for each in tools)
+
+
+class NoInput(BaseModel):
+    """No arguments."""
+
+
+async def nothing(input: Any, context: ToolContext) -> ToolResult:
+    return ToolResult(text="")
