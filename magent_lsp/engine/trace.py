@@ -114,7 +114,7 @@ class Trace:
             call=call_id,
             rule=f"{rule.tool} {rule.pattern} {rule.verdict}" if rule else None,
             source=source or (rule.source.name if rule else None),
-            reason=None if rule else decision.reason,
+            reason=None if rule and rule.verdict == decision.verdict else decision.reason,
         )
 
     def _started(self, event: RunStarted, session_id: str) -> None:

@@ -16,12 +16,13 @@ from magent_lsp.permissions.git import destroys
 from magent_lsp.permissions.grants import command_grant
 from magent_lsp.permissions.layers import Ruling, TextItem, rule_matches
 from magent_lsp.permissions.line import MAX_ATOMS, Command, Folders, Line, move_targets
+from magent_lsp.permissions.pieces import names_token, pieces, spelled
 from magent_lsp.permissions.readonly import only_reads
 from magent_lsp.permissions.removal import critical_removal
 from magent_lsp.permissions.rules import Rule
 from magent_lsp.permissions.shell import analyse
 from magent_lsp.permissions.tables import set_of
-from magent_lsp.permissions.words import Word, word
+from magent_lsp.permissions.words import word
 from magent_lsp.permissions.wrappers import Inner, look_through
 
 TOOL: Final = "bash"
@@ -31,6 +32,8 @@ MOVES: Final = frozenset({"cd", "pushd", "chdir"})
 HARMLESS_TARGETS: Final = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
 MAX_FILES: Final = 100
 """Files that are looked at one by one, links and all; of the rest only a deny by name is found."""
+MAX_GLOBS: Final = 40
+"""Wildcards of which it is found out what they cover."""
 MAX_INNER_CHARS: Final = 20_000
 """Read in all by the shells within the line."""
 MAX_INNER: Final = 12
@@ -55,6 +58,7 @@ class _Reader:
         self.whole = text
         self.atoms: list[Atom] = []
         self.files = 0
+        self.globs = 0
         self.builtins = 0
         """Commands seen that are no atoms; a line with neither does something we do not see."""
         self.looked: set[tuple[str, str, str]] = set()
@@ -176,7 +180,7 @@ class _Reader:
 
     def escape(self, command: Command, name: str) -> Escape | None:
         """The first dangerous flag."""
-        return escape_of(name, [each.text for each in command.words], piped=command.piped)
+        return escape_of(name, list(spelled(command)), piped=command.piped)
 
     def reasons(self, command: Command, name: str, item: TextItem) -> Iterator[tuple[str, str, bool]]:
         """Why a broad rule does not allow it: a sentence, the flag to name, whether it is always asked."""
@@ -334,6 +338,10 @@ class _Reader:
             where = str(self.case.place.home) + where[1:]
         self.atoms.append(self.case.file(tool, use.word.text, where))
         if use.word.wild or use.deep or not use.word.exact:
+            self.globs += 1
+            if self.globs > MAX_GLOBS:
+                self.raised(self.whole[:200], f"The command holds more than {MAX_GLOBS} wildcards.")
+                return
             glob = use.word.glob or use.word.text
             rule = self.case.covered(tool, glob, where, deep=use.deep, dots=self.hidden_too or use.deep)
             if rule is not None:
@@ -365,29 +373,6 @@ class _Reader:
         if ruling.verdict == "deny":
             reason = say(Subject(tool=tool, kind="path", value=text), ruling)
             self.add("ask" if shown else "deny", shown or text, reason, ruling.rule)
-
-
-def pieces(each: Word, known: bool) -> Iterator[str]:
-    """The parts of an argument that may be a path."""
-    text = each.text
-    if not known:
-        yield text
-    for sign in "=@:":
-        if sign in text:
-            yield text.partition(sign)[2].lstrip("@")
-            yield text.rpartition(sign)[2]
-    if text.startswith("-") and len(text) > 2:
-        yield text[2:]
-    if any(blank in text for blank in " ,"):
-        yield from text.replace(",", " ").split()[:20]
-
-
-def names_token(rule: Rule | None, token: str) -> bool:
-    """Whether an allowing rule itself names a dangerous flag, in the part before its first `*`."""
-    if rule is None or not token or rule.verdict != "allow":
-        return False
-    head = rule.pattern.partition("*")[0]
-    return head.startswith(f"{token} ") or f" {token} " in f"{head} "
 
 
 def base_name(text: str) -> str:

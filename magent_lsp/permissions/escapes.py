@@ -48,6 +48,8 @@ FLAGS: Final[Mapping[str, Flags]] = {
     "rg": _flags("z", "pre hostname-bin search-zip", code=True),
     "sort": _flags("o", "output compress-program files0-from"),
     "strings": _flags(words="@*"),
+    "jobs": _flags("x", code=True),
+    "history": _flags("warncds"),
     "sdiff": _flags("o", "output"),
     "tree": _flags("oR"),
     "tar": _flags(
@@ -100,7 +102,7 @@ ALWAYS: Final = frozenset({"tee", "ed", "ex", "split", "csplit", "mkfifo", "inst
 """Programs that do nothing but write: a pattern must name more than the program."""
 
 BUILTINS: Final = set_of("""
-    . source alias unalias trap enable bind complete compopt hash fc shopt mapfile readarray let
+    . source alias unalias trap enable bind complete compopt compgen hash fc shopt mapfile readarray let
 """)
 """Builtins that change what later words mean, or run code that is not on the line."""
 

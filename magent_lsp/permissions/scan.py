@@ -10,9 +10,9 @@ from typing import Final
 from magent_lsp.permissions.tables import set_of
 from magent_lsp.permissions.words import decode
 
-MAX_SCANNED: Final = 131_072
-"""No kernel we know takes a longer argument of `sh -c`."""
-MAX_TOKENS: Final = 30_000
+MAX_SCANNED: Final = 65_536
+"""Far more than is ever parsed; what is behind it is asked all the same."""
+MAX_TOKENS: Final = 16_000
 MAX_FOUND: Final = 4_000
 MAX_WORDS: Final = 40
 

@@ -3,6 +3,7 @@
 import re
 from typing import TYPE_CHECKING, Final
 
+from magent_lsp.permissions.arithmetic import EVALUATED, hidden_code
 from magent_lsp.permissions.line import (
     MAX_ATOMS,
     MAX_LEVELS,
@@ -78,6 +79,7 @@ _DELIMITER: Final = re.compile(r"\\?[\w.-]+|'[^'\"\\\n]+'|\"[^'\"\\\n$`]+\"")
 _FILE_TESTS: Final = set_of("""
     -a -b -c -d -e -f -g -h -k -p -r -s -u -w -x -G -L -N -O -S -nt -ot -ef
 """)
+_PLAIN_VALUE: Final = re.compile(r"[\w./:,@%+{}-]+")
 _HIDDEN_CODE: Final = re.compile(r"\[.*(\$\(|`)", re.DOTALL)
 
 
@@ -94,6 +96,8 @@ class Walk:
         self.levels = 0
         self.extra: dict[int, list[Node]] = {}
         """Arguments written behind a redirect, by the command they belong to."""
+        self.loose_values = False
+        """Whether a loop goes over values that are not known: in arithmetic they are code."""
         self.fed: set[int] = set()
         """Commands whose input comes from a pipe, a file or a here document."""
 
@@ -136,6 +140,8 @@ class Walk:
             self.saved.append(self.folders)
         if kind in REPEATED and _MOVES.search(self.text(node)):
             self.folders |= {None}
+        if kind in EVALUATED and (problem := hidden_code(kind, self.text(node), loose=self.loose_values)):
+            self.line.problem(problem)
         visit = getattr(self, f"see_{kind}", None)
         if visit is not None:
             visit(node)
@@ -301,6 +307,8 @@ class Walk:
 
     def see_for_statement(self, node: "Node") -> None:
         """A loop sets its variable."""
+        values = map(self.text, node.children_by_field_name("value"))
+        self.loose_values = self.loose_values or not all(map(_PLAIN_VALUE.fullmatch, values))
         name = node.child_by_field_name("variable")
         text = self.text(name) if name is not None else "?"
         if text.isupper() and len(text) > 1:
