@@ -69,7 +69,8 @@ async def test_all_commands_are_advertised(tmp_path: Path) -> None:
     async with editor(tmp_path, initialize=False) as client:
         result = await client.initialize(magent={"warmUp": False})
         names = result["capabilities"]["executeCommandProvider"]["commands"]
-    wanted = """prompt ask steer cancel pending respond answer undo redo status agents models slashCommands skills
+    wanted = """prompt ask steer cancel pending respond answer undo
+            redo status agents models slashCommands skills
         tools sessions searchSessions newSession forkSession renameSession summarizeSession exportSession
         compactSession deleteSession saveAgent explainPermission grants revokeGrant trust openChat send
         doctor"""
