@@ -5,7 +5,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from magent_lsp.app.configuration import Configuration
 from magent_lsp.app.model_access import ModelAccess
@@ -38,6 +38,9 @@ from magent_lsp.store.skills import Skill
 from magent_lsp.store.trust import Review, TrustStore
 
 logger = logging.getLogger(__name__)
+
+ASK_AGENT: Final = "ask"
+"""The read-only agent that answers questions at a place."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -334,22 +337,30 @@ class Magent:
         folder = self.configuration.folder_of(request)
         if self.snapshot(folder).settings.resume != "last" or folder in self._resumed or request.scope:
             return None
-        last = await asyncio.to_thread(self.sessions.last, folder)
+        default = self.snapshot(folder).settings.agent
+        if request.agent == ASK_AGENT != default:
+            return None  # a question at a place is no part of a conversation
+        self._resumed.add(folder)
+
+        def fits(agent: str) -> bool:
+            return agent == request.agent if request.agent else agent != ASK_AGENT or agent == default
+
+        last = await asyncio.to_thread(self.sessions.last, folder, fits)
         try:
-            session = await self.open_session(last) if last is not None else None
+            return (await self.open_session(last)).id if last is not None else None
         except UserError as error:  # it is in use elsewhere, or cannot be read
             logger.warning("the last session is not resumed: %s", error)
-            session = None
-        if session is not None and request.agent not in (None, session.agent):
-            return None  # such as a question at a place, which is no part of that conversation
-        self._resumed.add(folder)
-        return session.id if session is not None else None
+            return None
 
     def _tell(self, text: str) -> None:
-        """Say what is wrong with a session's file, in its runs if there are any; from whatever thread."""
-        logger.warning("%s", text)
+        """Say what is wrong with a session's file: in the runs if there are any, else in the log.
+
+        Called from whatever thread.
+        """
         loop = self._loop
-        if loop is not None and not loop.is_closed():
+        heard = loop is not None and not loop.is_closed() and bool(self._driver.runs.unfinished())
+        logger.log(logging.INFO if heard else logging.WARNING, "%s", text)
+        if heard and loop is not None:
             loop.call_soon_threadsafe(self._driver.runs.notify, text)
 
     def _agent(self, name: str | None, snapshot: Snapshot | None = None) -> Agent:

@@ -70,6 +70,7 @@ class SessionStore:
         self.save_reasoning = save_reasoning
         self._normalise = normalise
         self._tell = tell
+        self._told = False
         self._now = now
         self._open: dict[str, _Open] = {}
         self._guard = threading.RLock()
@@ -99,7 +100,7 @@ class SessionStore:
                     lock.release()
                 raise
             if not read_only:
-                file = JournalFile(path, self._tell)
+                file = JournalFile(path, self._disk_trouble)
                 session.journal = self._journal(file, session_id)
                 self._open[session_id] = _Open(session=session, file=file, lock=lock)
             return session
@@ -109,12 +110,14 @@ class SessionStore:
         infos = (listing.info(path) for path in self._files(folder))
         return sorted((i for i in infos if i and not i.empty), key=lambda i: (i.updated, i.id), reverse=True)
 
-    def last(self, folder: Path) -> str | None:
-        """The session of a workspace folder that a person used last; None if there is none."""
+    def last(self, folder: Path, fits: Callable[[str], bool]) -> str | None:
+        """The last used session of a workspace folder whose agent fits; None if there is none."""
         paths = {path: path.stat().st_mtime for path in self._files(folder) if path.exists()}
         for path in sorted(paths, key=lambda path: paths[path], reverse=True):
             about = listing.info(path)
-            if about is not None and not about.empty and (about.parent is None or about.forked):
+            if about is None or about.empty or (about.parent is not None and not about.forked):
+                continue
+            if fits(about.agent):
                 return about.id
         return None
 
@@ -251,7 +254,7 @@ class SessionStore:
         written = written or Transcript(path=path)
         written.meta = meta
         session = self._session(path.stem, written)
-        file = JournalFile(path, self._tell)
+        file = JournalFile(path, self._disk_trouble)
         session.journal = self._journal(file, session.id)
         session.journal("meta", meta)
         self._open[session.id] = entry = _Open(session=session, file=file, lock=lock)
@@ -272,6 +275,12 @@ class SessionStore:
                 continue
             except OSError:
                 return path, None  # the journal tells of it
+
+    def _disk_trouble(self, text: str) -> None:
+        """A disk that is full concerns every session, and is told once."""
+        if not self._told:
+            self._told = True
+            self._tell(text)
 
     def _lock(self, path: Path) -> Lock | None:
         try:
