@@ -237,6 +237,19 @@ async def test_claude_is_told_what_to_cache_and_gets_the_same_beginning(
     assert marks(bodies[1]["messages"][:1]) == 1
 
 
+@pytest.mark.parametrize(("agent", "most"), [("build", 14_000), ("ask", 6_000)])
+async def test_what_every_request_begins_with_is_small(
+    desk: Desk, server: ModelServer, agent: str, most: int
+) -> None:
+    """On a laptop's processor every thousand tokens cost 15 seconds."""
+    server.reply("Hello.")
+    await desk.run("hello", agent=agent)
+    sent = server.requests[0].json
+    system = sent["messages"][0]["content"].encode()
+    tools = json.dumps(sent["tools"], separators=(",", ":")).encode()
+    assert len(system) + len(tools) <= most
+
+
 async def test_what_the_cache_saved_is_counted(desk: Desk, server: ModelServer) -> None:
     use(desk, server, "anthropic")
     server.reply("one", usage=Tokens(10_000, 5, cached=9_000))
