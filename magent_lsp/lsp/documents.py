@@ -156,9 +156,14 @@ class Documents(Workspace):
 class DocumentsProtocol(LanguageServerProtocol):
     """Pygls' protocol with our documents, and positions in UTF-16 whatever the client prefers."""
 
+    client_name = ""
+    """What the client calls itself; empty if it does not say."""
+
     @lsp_method(types.INITIALIZE)
     def lsp_initialize(self, params: types.InitializeParams) -> Generator[Any, Any, types.InitializeResult]:
         """Initialize as pygls does, with our workspace in place before any handler of ours runs."""
+        if params.client_info is not None:
+            self.client_name = params.client_info.name
         if params.capabilities.general is not None:
             params.capabilities.general.position_encodings = None
         steps = super().lsp_initialize(params)

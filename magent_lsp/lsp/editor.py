@@ -69,6 +69,7 @@ class LspEditor:
             settings=settings,
             can_save=client.save,
             bounds=self._bounds,
+            is_neovim=getattr(server.protocol, "client_name", "") == "Neovim",
         )
 
     @property

@@ -50,6 +50,7 @@ class Lanes:
         settings: Callable[[], Settings],
         can_save: bool,
         bounds: Bounds,
+        is_neovim: bool = False,
     ) -> None:
         self._caller = caller
         self._buffers = buffers
@@ -58,6 +59,7 @@ class Lanes:
         self._settings = settings
         self._can_save = can_save
         self._bounds = bounds
+        self._is_neovim = is_neovim
         self._names: defaultdict[Path, asyncio.Lock] = defaultdict(asyncio.Lock)
         """One for each name by which files are edited: edits keep the order in which they come."""
         self._files: defaultdict[Path, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -159,8 +161,12 @@ class Lanes:
         return replace(outcome, saved=current.unsaved is False)
 
     def _version(self, uri: str) -> int | None:
+        """The document's version, for the client to refuse the edit if it has gone on since."""
         document = self._buffers.by_uri(uri)
-        return document.version if document is not None else None
+        version = document.version if document is not None else None
+        # Neovim opens documents with 0, compares no version below 1, and counts its first change from 3 on:
+        # with 0 it would put the edit into a text that the person has just begun to change.
+        return 1 if version == 0 and self._is_neovim else version
 
     async def _apply_closed(self, edit: TextEdits | CreateFile, label: str) -> EditOutcome:
         """Let the client edit a file that it has not open, and save it."""

@@ -1,5 +1,6 @@
 """What an edit does to a file, over a real connection: every kind of text, place and file."""
 
+import asyncio
 import os
 from pathlib import Path
 from typing import Any
@@ -360,3 +361,38 @@ async def test_huge_files_are_refused_and_one_long_line_is_bounded(tmp_path: Pat
         await _sizes(at)
         assert at.bytes("wide.json") == wide.replace(b"needle", b"NEEDLE")
         assert (at.ws / "huge.txt").stat().st_size == 51 * 1024 * 1024
+
+
+async def test_a_file_whose_secret_the_model_was_not_shown_is_not_rewritten(tmp_path: Path) -> None:
+    """The model sees a key as stars; writing the whole file would put the stars into it."""
+    secret = "sk-live-0123456789abcdefghij"
+    files: dict[str, str | bytes] = {"settings.py": lines(f"KEY = '{secret}'", "DEBUG = True")}
+    async with desk(tmp_path, files=files, environment={"OPENAI_API_KEY": secret}) as at:
+        told = await at.agent(
+            [call("read_file", path="settings.py")],
+            [call("write_file", path="settings.py", content="KEY = '***'\nDEBUG = False\n")],
+            [change("settings.py", "DEBUG = True", "DEBUG = False")],
+        )
+        assert secret not in told.outputs[0]
+        assert told.statuses == ["completed", "failed", "completed"], told.outputs
+        assert at.bytes("settings.py").decode() == lines(f"KEY = '{secret}'", "DEBUG = False")
+
+
+@pytest.mark.slow
+async def test_a_hundred_thousand_files_cost_an_edit_nothing(tmp_path: Path) -> None:
+    async with desk(tmp_path, files={"a.txt": "value = 1\n"}) as at:
+        for folder in range(100):
+            (at.ws / f"f{folder}").mkdir()
+            for number in range(1000):
+                (at.ws / f"f{folder}/{number}.txt").touch()
+        loop = asyncio.get_running_loop()
+        begin = loop.time()
+        told = await at.agent([change("a.txt", PIECE, "value = 2"), change("A.txt", PIECE, "value = 3")])
+        assert told.statuses == ["completed", "failed"]
+        assert loop.time() - begin < 20
+        told = await at.agent(
+            [call("glob", pattern="**/*.txt"), call("grep", pattern="value"), call("list_dir")]
+        )
+        assert set(told.statuses) == {"completed"}
+        assert all(len(text) < 40_000 for text in told.outputs)
+        assert loop.time() - begin < 90

@@ -1,5 +1,6 @@
 """People type while the agent works, and other programs write: nothing that a person typed is lost."""
 
+import asyncio
 import os
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,36 @@ async def test_a_person_types_in_the_moment_the_edit_arrives(tmp_path: Path, pro
             assert buffer.text == (typed.replace("line 5\n", "LINE 5\n", 1) if lands else typed), case
 
 
+async def test_neovim_puts_no_edit_into_a_text_that_was_just_begun_to_change(tmp_path: Path) -> None:
+    """It opens documents as version 0, compares none below 1, and says yes to an edit that it drops."""
+    async with desk(tmp_path, profile=NEOVIM) as at:
+        clean, typed = at.open("clean.txt", TEXT), at.open("typed.txt", TEXT)
+        ticks = {clean.uri: 0, typed.uri: 0}
+
+        def types(buffer: Buffer, old: str, new: str) -> None:
+            buffer.apply([{"range": buffer.range(old), "newText": new}])
+            ticks[buffer.uri] = buffer.version = max(ticks[buffer.uri] + 1, 3)
+
+        async def apply(params: Any) -> Any:
+            document = params["edit"]["documentChanges"][0]["textDocument"]
+            buffer, version = at.client.buffers[document["uri"]], document["version"]
+            if buffer is typed and not ticks[typed.uri]:
+                types(typed, "top\n", "top\nmine 1\nmine 2\n")
+            if not (version and 0 < version < ticks[buffer.uri]):
+                buffer.apply(params["edit"]["documentChanges"][0]["edits"])
+                ticks[buffer.uri] = buffer.version = max(ticks[buffer.uri] + 1, 3)
+            asyncio.get_running_loop().call_later(0.15, at.client._tell, buffer)
+            return {"applied": True}
+
+        at.client.on["workspace/applyEdit"] = apply
+        told = await at.agent([change("clean.txt", "line 5\n", "LINE 5\n")])
+        assert told.outcomes == ["applied"]
+        assert clean.text == TEXT.replace("line 5", "LINE 5")
+        told = await at.agent([change("typed.txt", "line 5\n", "LINE 5\n")])
+        assert told.statuses == ["failed"]
+        assert typed.text == TEXT.replace("top\n", "top\nmine 1\nmine 2\n")
+
+
 async def test_a_person_types_while_the_model_thinks(tmp_path: Path) -> None:
     """Over the wire of a real provider: read, think, edit."""
     with ModelServer() as server:
@@ -124,7 +155,7 @@ async def test_unsaved_text_the_agents_edit_and_a_save_are_all_there(tmp_path: P
         assert "unsaved buffer" in told.outputs[0]
         assert at.bytes("a.txt").decode() == TEXT, "a file with unsaved work stays dirty"
         assert asked == []
-        at.client.on["magent/save"]({"uris": [buffer.uri]})
+        await at.client.on["magent/save"]({"uris": [buffer.uri]})
         assert at.bytes("a.txt").decode() == TEXT.replace("line 5", "LINE 5") + "unsaved\n"
 
 
@@ -184,7 +215,7 @@ async def test_a_formatter_on_save_does_not_count_as_a_stranger(tmp_path: Path) 
         plain = at.client.on["magent/save"]
         buffer = at.open("a.py")
 
-        def save(params: dict[str, Any]) -> Any:
+        async def save(params: dict[str, Any]) -> Any:
             buffer.apply(
                 [
                     {
@@ -194,7 +225,7 @@ async def test_a_formatter_on_save_does_not_count_as_a_stranger(tmp_path: Path) 
                 ]
             )
             at.client._tell(buffer)
-            return plain(params)
+            return await plain(params)
 
         at.client.on["magent/save"] = save
         told = await at.agent(

@@ -2,6 +2,7 @@
 
 import re
 import time
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
+from magent_lsp.lsp.buffers import Buffers
 from magent_lsp.lsp.documents import Documents, DocumentsProtocol, OpenDocument
 from magent_lsp.lsp.mirror import Mirror
 
@@ -239,3 +241,27 @@ def test_a_keystroke_in_a_long_document_costs_less_than_a_millisecond() -> None:
         document.apply_change(change)
         times.append(time.perf_counter() - start)
     assert median(times) < 0.001
+
+
+async def test_a_keystroke_costs_no_look_at_the_whole_text(tmp_path: Path) -> None:
+    """With all that watches a document in place: a long file is typed in as lightly as a short one."""
+    documents = Documents(None)
+    buffers = Buffers(lambda: documents)
+    uri = (tmp_path / "long.txt").as_uri()
+    text = "".join(f"line {number}\n" for number in range(100_000))
+    item = types.TextDocumentItem(uri=uri, language_id="", version=1, text=text)
+    documents.put_text_document(item)
+    document = documents.open_document(uri)
+    assert document is not None
+    await buffers.compare(document)
+    place = types.Position(line=50_000, character=0)
+    times = []
+    for version in range(50):
+        change = types.TextDocumentContentChangePartial(range=types.Range(place, place), text="x")
+        identifier = types.VersionedTextDocumentIdentifier(uri=uri, version=version)
+        begin = time.perf_counter()
+        documents.update_text_document(identifier, change)
+        times.append(time.perf_counter() - begin)
+    buffers.close()
+    assert median(times) < 0.001
+    assert document.source.count("x") == 50

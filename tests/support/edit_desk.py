@@ -126,7 +126,7 @@ def saves(client: LspClient) -> list[list[str]]:
     """Let a client save, as our own plugins do; what it was asked for."""
     asked: list[list[str]] = []
 
-    def save(params: dict[str, Any]) -> dict[str, Any]:
+    async def save(params: dict[str, Any]) -> dict[str, Any]:
         asked.append(params["uris"])
         saved = []
         for uri in params["uris"]:
@@ -138,6 +138,7 @@ def saves(client: LspClient) -> list[list[str]]:
             buffer.saved = buffer.text
             client.notify("textDocument/didSave", {"textDocument": {"uri": uri}})
             saved.append(uri)
+        await asyncio.sleep(0)  # the notifications go out before the answer
         return {"saved": saved}
 
     client.on["magent/save"] = save

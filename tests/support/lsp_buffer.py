@@ -22,6 +22,8 @@ class Buffer:
     saved: str | None = None
     history: list[str] = field(default_factory=list)
     """Texts before each edit."""
+    first_change: int | None = None
+    """The version after the first change, where it is not the next one."""
     unsent: list[dict[str, Any]] = field(default_factory=list)
     """Content changes that the server has not been told of."""
 
@@ -69,3 +71,5 @@ class Buffer:
             self.unsent.append({"range": span, "text": edit["newText"]})
             self.text = self.text[:start] + edit["newText"] + self.text[end:]
         self.version += 1
+        if self.first_change is not None:
+            self.version = max(self.version, self.first_change)

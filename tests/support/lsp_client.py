@@ -144,6 +144,7 @@ class LspClient:
             "processId": os.getpid() if process_id is None else process_id,
             "rootUri": uri,
             "capabilities": self.profile.capabilities,
+            **({"clientInfo": {"name": self.profile.client}} if self.profile.client else {}),
             "workspaceFolders": [{"uri": uri, "name": "ws"}] if uri else None,
             **({"initializationOptions": {"magent": dict(magent)}} if magent is not None else {}),
             **more,
@@ -242,6 +243,7 @@ class LspClient:
         else:
             on_disk = None
         buffer = Buffer(uri, on_disk if text is None else text, language, self.profile.first_version, on_disk)
+        buffer.first_change = self.profile.first_change
         self.buffers[uri] = buffer
         item = {"uri": uri, "languageId": language, "version": buffer.version, "text": buffer.text}
         self.notify("textDocument/didOpen", {"textDocument": item})

@@ -12,7 +12,11 @@ class Profile:
 
     name: str
     capabilities: dict[str, Any] = field(default_factory=dict)
+    client: str = ""
+    """What it calls itself in `clientInfo`."""
     first_version: int = 1
+    first_change: int | None = None
+    """The version after the first change, where it is not the next one."""
     debounce: float = 0.02
     """Seconds from the reply to `applyEdit` to the `didChange`."""
     unknown_request: Literal["error", "null"] = "error"
@@ -74,7 +78,7 @@ _EGLOT_1_9: dict[str, Any] = {
 }
 
 VSCODE = Profile("vscode", _canned("visual_studio_code_v1.65.2.json"))
-NEOVIM = Profile("neovim", _neovim(), first_version=0, debounce=0.15)
+NEOVIM = Profile("neovim", _neovim(), client="Neovim", first_version=0, first_change=3, debounce=0.15)
 EMACS = Profile("emacs", _EGLOT_1_9, first_version=0, debounce=0.3, unknown_request="null")
 POOR = Profile("poor", {}, dialogs=False)
 
