@@ -58,7 +58,7 @@ async def report(
     `probe` says in words that the model answered, or raises; None: only the network is tried.
     """
     model, rg, bwrap, found = await asyncio.gather(
-        _model(choose, probe or _reach(environ)),
+        _model(choose, probe or _reach(environ, dirs.user)),
         search(environ),
         sandbox(wanted=snapshot.settings.bash.sandbox == "bwrap", environ=environ),
         editors(environ),
@@ -147,13 +147,16 @@ async def _model(
     return line, Line(name="reachable", state="ok", detail=words)
 
 
-def _reach(environ: Mapping[str, str]) -> Callable[[Chosen], Awaitable[str]]:
-    """A probe that opens a connection, to the proxy if there is one, and sends nothing."""
+def _reach(environ: Mapping[str, str], scripts: Path) -> Callable[[Chosen], Awaitable[str]]:
+    """A probe that opens a connection, to the proxy if there is one, and sends nothing.
+
+    A relative name of a script belongs to the folder `scripts`, as in a run.
+    """
 
     async def probe(chosen: Chosen) -> str:
         if chosen.model.startswith("scripted:"):
             script = chosen.model.removeprefix("scripted:")
-            await asyncio.to_thread(_look, script)
+            await asyncio.to_thread(_look, scripts, script)
             return f"{script} is there"
         proxy = environ.get("HTTPS_PROXY") or environ.get("https_proxy")
         host = _HOSTS.get(chosen.model.partition("/")[0])
@@ -170,5 +173,5 @@ def _reach(environ: Mapping[str, str]) -> Callable[[Chosen], Awaitable[str]]:
     return probe
 
 
-def _look(path: str) -> None:
-    Path(path).expanduser().stat()
+def _look(folder: Path, script: str) -> None:
+    (folder / Path(script).expanduser()).stat()

@@ -26,6 +26,15 @@ def test_with_a_scripted_model_all_is_well(program: Program) -> None:
     assert {line["state"] for line in found.values()} <= {"ok", "warn", "fail"}
 
 
+def test_a_script_is_looked_for_where_a_run_looks(program: Program) -> None:
+    """A relative name belongs to the folder of the configuration, wherever the doctor is asked."""
+    program.script({"text": "hi"}, name="demo.json")
+    report = json.loads(program("doctor", "--json", MAGENT_MODEL="scripted:demo.json").out)
+    assert lines(report)["reachable"]["state"] == "ok"
+    report = json.loads(program("doctor", "--json", MAGENT_MODEL="scripted:gone.json").out)
+    assert lines(report)["reachable"]["state"] != "ok"
+
+
 def test_without_a_model_it_fails_and_says_how_to_mend_it(program: Program) -> None:
     done = program("doctor")
     assert done.code == 1
