@@ -4,14 +4,12 @@
 
 ;;; Commentary:
 
-;; Edits, saving, showing, input and evaluation, as the server asks for
-;; them.  An edit is made whole or not at all, and the answer says what
-;; really happened.
+;; Edits, saving and showing, as the server asks for them.  An edit is
+;; made whole or not at all, and the answer says what really happened.
 
 ;;; Code:
 
 (require 'magent-lsp-connection)
-(require 'crm)
 
 (declare-function magent-lsp-mode "magent-lsp" (&optional arg))
 
@@ -282,81 +280,6 @@ MADE are the URIs that the same edit creates."
     (magent-lsp-answer later nil)))
 
 (autoload 'diff-no-select "diff")
-
-;;;; Questions and evaluation
-
-(cl-defmethod magent-lsp-handle-request ((_method (eql 'window/showMessageRequest)) params later)
-  "Ask the question in PARAMS; answer LATER with the chosen action.
-A permission is asked for in a buffer of its own, from the event."
-  (let* ((actions (append (plist-get params :actions) nil))
-         (titles (mapcar (lambda (action) (plist-get action :title)) actions)))
-    (unless (cl-find titles (magent-lsp-permissions (magent-lsp--later-conn later))
-                     :test #'equal
-                     :key (lambda (request)
-                            (mapcar (lambda (option) (plist-get option :title))
-                                    (plist-get request :options))))
-      (magent-lsp--outside
-       later
-       (lambda ()
-         (let ((choice (completing-read (magent-lsp--question (plist-get params :message))
-                                        titles nil t)))
-           (magent-lsp-answer
-            later (cl-find choice actions :test #'equal
-                           :key (lambda (action) (plist-get action :title))))))))))
-
-(defun magent-lsp--question (text)
-  "Return TEXT as a prompt of the minibuffer."
-  (concat (string-trim-right text "[ \n:]+") ": "))
-
-(cl-defmethod magent-lsp-handle-request ((_method (eql 'magent/input)) params later)
-  "Ask the question in PARAMS; answer LATER with the value, or nil."
-  (magent-lsp--outside
-   later
-   (lambda ()
-     (let ((value (magent-lsp--read-input (append (plist-get params :options) nil)
-                                          (eq t (plist-get params :multiple))
-                                          (plist-get params :default)
-                                          (plist-get params :title)
-                                          (plist-get params :message))))
-       (magent-lsp-answer later (and (> (length value) 0) (list :value value)))))))
-
-(defun magent-lsp--read-input (options multiple default &rest texts)
-  "Read a string, or one of OPTIONS, or several of them if MULTIPLE.
-TEXTS are the prompt; DEFAULT is what an empty input means."
-  (let ((prompt (magent-lsp--question
-                 (string-join (seq-remove (lambda (text) (member text '(nil ""))) texts) "\n"))))
-    (cond
-     ((and options multiple)
-      (let ((crm-separator "[ \t]*;[ \t]*"))
-        (vconcat (completing-read-multiple
-                  (concat (string-remove-suffix ": " prompt) " (several, with ; between): ")
-                  options nil nil nil nil default))))
-     (options (completing-read prompt options nil nil nil nil default))
-     (t (read-string prompt nil nil default)))))
-
-(cl-defmethod magent-lsp-handle-request ((_method (eql 'magent/eval)) params later)
-  "Evaluate the code in PARAMS, which the person has allowed; answer LATER."
-  (magent-lsp--outside
-   later
-   (lambda ()
-     (magent-lsp-answer
-      later
-      (if (not magent-lsp-allow-eval)
-          (list :error "Evaluation is switched off (`magent-lsp-allow-eval').")
-        (condition-case err
-            (list :value (magent-lsp--eval (plist-get params :code)))
-          ((error quit) (list :error (error-message-string err)))))))))
-
-(defun magent-lsp--eval (code)
-  "Evaluate all forms of CODE where the person is; return the last value."
-  (let ((value nil) (place 0))
-    (with-current-buffer (window-buffer (selected-window))
-      (while (not (string-match-p "\\`\\(?:[ \t\n\f\r]\\|;.*$\\)*\\'" (substring code place)))
-        (pcase-let ((`(,form . ,next) (read-from-string code place)))
-          (setq place next
-                value (eval form t)))))
-    (let ((print-length 200) (print-level 20))
-      (truncate-string-to-width (prin1-to-string value) 20000 nil nil "…"))))
 
 (provide 'magent-lsp-edit)
 ;; Local Variables:

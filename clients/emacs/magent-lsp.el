@@ -26,6 +26,7 @@
 
 (require 'magent-lsp-connection)
 (require 'magent-lsp-edit)
+(require 'magent-lsp-ask)
 (require 'magent-lsp-view)
 (require 'magent-lsp-approval)
 

@@ -393,3 +393,52 @@ def test_a_missing_server_is_said_with_what_to_do(desk: Desk, batch: Batch) -> N
     """)
     assert "pip install magent-lsp" in out
     assert "did not start" in out
+
+
+def test_a_proposal_is_changed_in_a_buffer(desk: Desk, batch: Batch) -> None:
+    desk.model.queue(
+        calling("propose", title="Commit message", content="Mend 100% of it\n\nAll of it."),
+        calling("propose", title="Another", content="No"),
+        {"text": "As you like."},
+    )
+    batch("""
+    (test-begin)
+    (magent-lsp-prompt "Propose")
+    (with-current-buffer (test-until (get-buffer "*magent proposal*"))
+      (test-check (equal (buffer-string) "Mend 100% of it\n\nAll of it."))
+      (test-check (string-search "Commit message: C-c C-c" header-line-format))
+      (goto-char (point-max))
+      (insert " And more.")
+      (call-interactively (key-binding (kbd "C-c C-c"))))
+    (test-until (when-let ((buffer (get-buffer "*magent proposal*")))
+                  (equal (test-text buffer) "No")))
+    (kill-buffer "*magent proposal*")
+    (test-ended)
+    """)
+    first, second = (desk.wait_requests(3)[number]["messages"][-1]["content"] for number in (1, 2))
+    assert "All of it. And more." in first
+    assert "Rejected" in second
+
+
+def test_the_agent_asks_and_runs_lisp_that_was_allowed(desk: Desk, batch: Batch) -> None:
+    desk.model.queue(
+        calling("ask_user", question="Which colour?", options=["red", "blue"]),
+        calling("editor_eval", code="(+ 40 2)"),
+        {"text": "Done."},
+    )
+    batch("""
+    (test-begin)
+    (advice-add 'completing-read :override
+                (lambda (prompt names &rest _)
+                  (test-check (string-search "Which colour?" prompt))
+                  (test-check (equal names '("red" "blue")))
+                  "blue"))
+    (magent-lsp-prompt "Ask me")
+    (with-current-buffer (test-asks)
+      (test-check (test-has "(+ 40 2)" (current-buffer))))
+    (test-press "y" (test-asks))
+    (test-ended)
+    """)
+    asked, evaluated = (desk.wait_requests(3)[number]["messages"][-1]["content"] for number in (1, 2))
+    assert "blue" in asked
+    assert "42" in evaluated

@@ -1,0 +1,155 @@
+;;; magent-lsp-ask.el --- Questions, proposals and evaluation  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; What the server asks the person, in the minibuffer or in a buffer, and
+;; Emacs Lisp that the person has allowed to run.
+
+;;; Code:
+
+(require 'magent-lsp-connection)
+(require 'crm)
+
+(cl-defmethod magent-lsp-handle-request ((_method (eql 'window/showMessageRequest)) params later)
+  "Ask the question in PARAMS; answer LATER with the chosen action.
+A permission is asked for in a buffer of its own, from the event."
+  (let* ((actions (append (plist-get params :actions) nil))
+         (titles (mapcar (lambda (action) (plist-get action :title)) actions)))
+    (unless (cl-find titles (magent-lsp-permissions (magent-lsp--later-conn later))
+                     :test #'equal
+                     :key (lambda (request)
+                            (mapcar (lambda (option) (plist-get option :title))
+                                    (plist-get request :options))))
+      (magent-lsp--outside
+       later
+       (lambda ()
+         (let ((choice (completing-read (magent-lsp--question (plist-get params :message))
+                                        titles nil t)))
+           (magent-lsp-answer
+            later (cl-find choice actions :test #'equal
+                           :key (lambda (action) (plist-get action :title))))))))))
+
+(defun magent-lsp--question (text)
+  "Return TEXT as a prompt of the minibuffer."
+  (concat (string-trim-right text "[ \n:]+") ": "))
+
+(cl-defmethod magent-lsp-handle-request ((_method (eql 'magent/input)) params later)
+  "Ask the question in PARAMS; answer LATER with the value, or nil.
+A text that is proposed is shown in a buffer, to be changed there."
+  (let ((options (append (plist-get params :options) nil))
+        (default (plist-get params :default))
+        (title (plist-get params :title))
+        (message (plist-get params :message)))
+    (if (and default (not (member default options))
+             (or (equal default message) (string-search "\n" default)))
+        (magent-lsp--propose later title (unless (equal default message) message) default
+                             (car (last options)))
+      (magent-lsp--outside
+       later
+       (lambda ()
+         (let ((value (magent-lsp--read-input
+                       options (eq t (plist-get params :multiple)) default title message)))
+           (magent-lsp-answer later (and (> (length value) 0) (list :value value)))))))))
+
+(defvar-local magent-lsp--answers nil
+  "A function that answers with the text of the buffer, or with its argument.")
+
+(defvar magent-lsp-proposal-mode-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map (kbd "C-c C-c") #'magent-lsp-proposal-accept)
+    (define-key map (kbd "C-c C-k") #'magent-lsp-proposal-reject)
+    map)
+  "Keys of a proposal.")
+
+(define-derived-mode magent-lsp-proposal-mode text-mode "Magent proposes"
+  "A text that the agent proposes, which can be changed.
+\\{magent-lsp-proposal-mode-map}")
+
+(defun magent-lsp--propose (later title message text reject)
+  "Show TEXT with TITLE and MESSAGE to be changed; answer LATER with it.
+REJECT is the answer that refuses it, or nil."
+  (let ((buffer (generate-new-buffer "*magent proposal*")))
+    (with-current-buffer buffer
+      (magent-lsp-proposal-mode)
+      (insert text)
+      (goto-char (point-min))
+      (set-buffer-modified-p nil)
+      (setq magent-lsp--answers
+            (lambda (value) (magent-lsp-answer later (and value (list :value value))))
+            header-line-format
+            (string-replace
+             "%" "%%"
+             (concat (string-join (delq nil (list title message)) " ")
+                     (substitute-command-keys
+                      ": \\[magent-lsp-proposal-accept] takes it as it is here, \
+\\[magent-lsp-proposal-reject] refuses")))
+            magent-lsp--connection (magent-lsp--later-conn later))
+      (add-hook 'kill-buffer-hook (lambda () (magent-lsp-proposal--end reject)) nil t))
+    (display-buffer buffer)
+    (message "Magent proposes a text: %s" title)))
+
+(defun magent-lsp-proposal--end (value)
+  "Answer with VALUE, unless that was done."
+  (when-let ((answer magent-lsp--answers))
+    (setq magent-lsp--answers nil)
+    (funcall answer value)))
+
+(defun magent-lsp-proposal-accept ()
+  "Accept the text as it is in this buffer."
+  (interactive nil magent-lsp-proposal-mode)
+  (magent-lsp-proposal--end (buffer-substring-no-properties (point-min) (point-max)))
+  (magent-lsp-proposal-reject))
+
+(defun magent-lsp-proposal-reject ()
+  "Refuse the text, and put it away."
+  (interactive nil magent-lsp-proposal-mode)
+  (let ((buffer (current-buffer)))
+    (quit-windows-on buffer t)
+    (when (buffer-live-p buffer)
+      (kill-buffer buffer))))
+
+(defun magent-lsp--read-input (options multiple default &rest texts)
+  "Read a string, or one of OPTIONS, or several of them if MULTIPLE.
+TEXTS are the prompt; DEFAULT is what an empty input means."
+  (let ((prompt (magent-lsp--question
+                 (string-join (seq-remove (lambda (text) (member text '(nil ""))) texts) "\n"))))
+    (cond
+     ((and options multiple)
+      (let ((crm-separator "[ \t]*;[ \t]*"))
+        (vconcat (completing-read-multiple
+                  (concat (string-remove-suffix ": " prompt) " (several, with ; between): ")
+                  options nil nil nil nil default))))
+     (options (completing-read prompt options nil nil nil nil default))
+     (t (read-string prompt nil nil default)))))
+
+(cl-defmethod magent-lsp-handle-request ((_method (eql 'magent/eval)) params later)
+  "Evaluate the code in PARAMS, which the person has allowed; answer LATER."
+  (magent-lsp--outside
+   later
+   (lambda ()
+     (magent-lsp-answer
+      later
+      (if (not magent-lsp-allow-eval)
+          (list :error "Evaluation is switched off (`magent-lsp-allow-eval').")
+        (condition-case err
+            (list :value (magent-lsp--eval (plist-get params :code)))
+          ((error quit) (list :error (error-message-string err)))))))))
+
+(defun magent-lsp--eval (code)
+  "Evaluate all forms of CODE where the person is; return the last value."
+  (let ((value nil) (place 0))
+    (with-current-buffer (window-buffer (selected-window))
+      (while (not (string-match-p "\\`\\(?:[ \t\n\f\r]\\|;.*$\\)*\\'" (substring code place)))
+        (pcase-let ((`(,form . ,next) (read-from-string code place)))
+          (setq place next
+                value (eval form t)))))
+    (let ((print-length 200) (print-level 20))
+      (truncate-string-to-width (prin1-to-string value) 20000 nil nil "…"))))
+
+(provide 'magent-lsp-ask)
+;; Local Variables:
+;; checkdoc-verb-check-experimental-flag: nil
+;; End:
+;;; magent-lsp-ask.el ends here
