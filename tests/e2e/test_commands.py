@@ -11,6 +11,8 @@ from magent_lsp.lsp.commands.names import COMMANDS
 from tests.support.lsp_client import ResponseError, editor
 
 BAD: list[tuple[str, Any, str]] = [
+    ("magent.answer", {}, "questionId"),
+    ("magent.answer", {"questionId": "q", "answer": 3}, "answer"),
     ("magent.prompt", {}, "prompt"),
     ("magent.prompt", {"prompt": ""}, "prompt"),
     ("magent.prompt", {"prompt": " \n"}, "prompt"),

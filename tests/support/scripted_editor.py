@@ -27,7 +27,7 @@ from magent_lsp.lsp.verify import Bounds
 from magent_lsp.lsp.wire import Wire, plain_converter
 from tests.support.scripted_buffer import ScriptedBuffer
 
-FAST = Bounds(reply=0.4, change=0.3, retry=0.02, earlier=0.2, save=2, show=2)
+FAST = Bounds(reply=0.4, change=0.3, retry=0.02, earlier=0.2, save=2, evaluate=2)
 """Short enough for tests that wait for all of it."""
 
 DOCUMENT_CHANGES: dict[str, Any] = {"applyEdit": True, "workspaceEdit": {"documentChanges": True}}
