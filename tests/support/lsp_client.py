@@ -17,6 +17,7 @@ import sys
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -398,7 +399,9 @@ class LspClient:
             buffer = self.buffers.get(uri)
             if buffer is None:
                 raise ResponseError({"code": -32803, "message": f"{uri} is not open"})
-            if version is not None and version != buffer.version and self.profile.checks_version:
+            if self.profile.drops_stale and 0 < (version or 0) < buffer.version:
+                return {"applied": True}, partial(self._tell, buffer)
+            if self.profile.checks_version and version not in (None, buffer.version):
                 return {"applied": False}, None
             buffer.apply(edits)
             edited.append(buffer)

@@ -22,6 +22,9 @@ class Profile:
     unknown_request: Literal["error", "null"] = "error"
     """The answer to a request that it does not know."""
     checks_version: bool = True
+    """Whether it refuses an edit of any other version than the one it has."""
+    drops_stale: bool = False
+    """Whether it drops an edit of an older version, and says that it was applied."""
     dialogs: bool = True
     """Whether it serves `showMessageRequest`."""
 
@@ -78,7 +81,16 @@ _EGLOT_1_9: dict[str, Any] = {
 }
 
 VSCODE = Profile("vscode", _canned("visual_studio_code_v1.65.2.json"))
-NEOVIM = Profile("neovim", _neovim(), client="Neovim", first_version=0, first_change=3, debounce=0.15)
+NEOVIM = Profile(
+    "neovim",
+    _neovim(),
+    client="Neovim",
+    first_version=0,
+    first_change=3,
+    debounce=0.15,
+    checks_version=False,
+    drops_stale=True,
+)
 EMACS = Profile("emacs", _EGLOT_1_9, first_version=0, debounce=0.3, unknown_request="null")
 POOR = Profile("poor", {}, dialogs=False)
 
