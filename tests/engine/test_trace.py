@@ -1,8 +1,15 @@
 """What a person can follow of a run in the log, and the spans of those who want them."""
 
+import asyncio
 import logging
+import os
 import shlex
+import sys
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import ClassVar
 
 import pytest
 from opentelemetry import trace
@@ -15,6 +22,8 @@ from magent_lsp.core.request import PermissionReply, RunRequest
 from magent_lsp.engine.telemetry import Telemetry, model_attributes
 from tests.engine.conftest import Desk
 from tests.support.model_server import ModelServer, Tokens, call
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -194,6 +203,53 @@ def test_without_the_extra_one_is_told_and_nothing_breaks(
     assert telemetry.of(settings) is None
     telemetry.close()
     assert caplog.text.count("magent-lsp[otel]") == 1
+
+
+_ALONE = """
+from magent_lsp.core.config import Settings
+from magent_lsp.engine.telemetry import Telemetry
+telemetry = Telemetry()
+spans = telemetry.of(Settings.model_validate({"telemetry": "otel"}))
+spans.agent("build", "openai/gpt-4o", "session", None).end()
+telemetry.close()
+print(telemetry._own is not None)
+"""
+
+
+class _Collector(BaseHTTPRequestHandler):
+    """Takes spans as a collector does."""
+
+    taken: ClassVar[list[tuple[str, bytes]]] = []
+
+    def do_POST(self) -> None:
+        size = int(self.headers["content-length"])
+        self.taken.append((self.path, self.rfile.read(size)))
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@pytest.mark.parametrize("asked", [True, False])
+async def test_spans_leave_the_process_only_for_an_address_that_was_given(asked: bool) -> None:
+    _Collector.taken.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Collector) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        given = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{server.server_port}"} if asked else {}
+        environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **given}
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-c", _ALONE), env=environment, stdout=asyncio.subprocess.PIPE
+            )
+            out, _ = await process.communicate()
+        finally:
+            server.shutdown()
+            thread.join()
+    assert out.decode().strip() == str(asked)
+    assert [path for path, _ in _Collector.taken] == (["/v1/traces"] if asked else [])
+    assert all(b"build" in body for _, body in _Collector.taken)
 
 
 @pytest.mark.parametrize(
