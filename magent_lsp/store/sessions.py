@@ -207,7 +207,10 @@ class SessionStore:
             entry.file.sync()
 
     def close(self, session: Session) -> None:
-        """Let others write to a session; one in which nothing was said leaves no file."""
+        """Let others write to a session; one that nobody used leaves no file.
+
+        One that was only begun, and cancelled before its prompt was written down, can still be gone on with.
+        """
         self.sync(session)
         with self._guard:
             entry = self._open.pop(session.id, None)
@@ -215,7 +218,7 @@ class SessionStore:
                 return
             entry.file.close()
             about = listing.info(entry.file.path)
-            if about is not None and about.empty and not session.messages:
+            if about is not None and about.empty and not session.messages and not session.title:
                 entry.file.path.unlink(missing_ok=True)
             if entry.lock:
                 entry.lock.release()

@@ -353,6 +353,33 @@ def test_a_session_in_which_nothing_was_said_leaves_nothing(store: SessionStore,
     assert not [path for path in store.folder.rglob("*") if path.is_file()]
 
 
+def test_a_session_that_was_only_begun_can_be_gone_on_with(store: SessionStore, tmp_path: Path) -> None:
+    """The editor was closed a moment after the first prompt; the client still has the id."""
+    session = store.create(tmp_path, "build")
+    session.rename("Fix the")
+    store.close(session)
+    assert store.list() == []
+    assert another(store).open(session.id).title == "Fix the"
+
+
+def test_the_last_session_is_the_last_used_one_that_fits(store: SessionStore, tmp_path: Path) -> None:
+    first = talk(store, tmp_path)
+    store.create(tmp_path, "build")
+    asked = store.create(tmp_path, "ask")
+    asked.append(SAID[0])
+    child = store.create(tmp_path, "build", parent=first.id)
+    child.append(SAID[0])
+    other = talk(store, tmp_path / "other")
+    assert store.last(tmp_path, lambda agent: agent != "ask") == first.id
+    assert store.last(tmp_path, lambda agent: True) == asked.id
+    assert store.last(tmp_path / "other", lambda agent: True) == other.id
+    assert store.last(tmp_path / "nowhere", lambda agent: True) is None
+    fork = store.fork(first.id)
+    os.utime(store.path(asked.id), (1, 1))
+    os.utime(store.path(first.id), (2, 2))
+    assert store.last(tmp_path, lambda agent: True) == fork.id
+
+
 def test_a_title_in_the_middle_of_a_long_session_is_found(store: SessionStore, tmp_path: Path) -> None:
     session = talk(store, tmp_path)
     session.rename("Early")
