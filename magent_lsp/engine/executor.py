@@ -24,7 +24,7 @@ from magent_lsp.core.session import step_of
 from magent_lsp.core.tool import Proposal, Subject, ToolContext, ToolResult
 from magent_lsp.engine.call import Prepared, faults, parse_arguments, paths_of, shown_arguments
 from magent_lsp.engine.hook_reply import Reply
-from magent_lsp.engine.landing import Landing
+from magent_lsp.engine.landing import OUTCOME_WORDS, Landing
 from magent_lsp.engine.output import bounded
 from magent_lsp.engine.permit import Declined, Refused, Rejected, judge_for, permit
 from magent_lsp.engine.run import Run
@@ -34,6 +34,9 @@ logger = logging.getLogger(__name__)
 
 Delegate = Callable[[str, str, bool, Callable[[str], None]], Awaitable[ToolResult]]
 """(agent, prompt, background, where its steps are shown)"""
+
+
+CANCELLED = "Cancelled before it was done."
 
 
 class Executor:
@@ -62,9 +65,8 @@ class Executor:
         except Declined as error:
             return self._finish(call, prepared, ToolResult(text=str(error), failed=True), "rejected")
         except asyncio.CancelledError:
-            self._finish(
-                call, prepared, ToolResult(text="Cancelled before it was done.", failed=True), "cancelled"
-            )
+            why = OUTCOME_WORDS["unknown"] if call.id in self._landing.unsure else CANCELLED
+            self._finish(call, prepared, ToolResult(text=why, failed=True), "cancelled")
             raise
         except Refused as error:
             return self._finish(call, prepared, ToolResult(text=str(error), failed=True), "failed")

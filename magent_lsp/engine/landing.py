@@ -32,6 +32,8 @@ class Landing:
     def __init__(self, run: Run, context: ToolContext) -> None:
         self._run = run
         self._context = context
+        self.unsure: set[str] = set()
+        """Calls that were cancelled while their edit was on its way."""
 
     def outside(self, edit: FileEdit) -> str:
         """Why an edit leaves the scope of the run; empty if it does not."""
@@ -81,6 +83,7 @@ class Landing:
         except asyncio.CancelledError:
             # It may be on its way still, so it is listed, and undo looks at what is there.
             self._attempted(prepared, proposal, EditOutcome(path=edit.path, outcome="unknown"))
+            self.unsure.add(prepared.call.id)
             raise
         if outcome.outcome in ("rejected", "stale"):
             never_made()

@@ -293,6 +293,26 @@ async def test_a_run_can_be_followed_in_the_editors_log_and_in_a_file(tmp_path: 
     assert "secret-of-the-person" not in written
 
 
+async def test_a_cancel_while_an_edit_is_on_its_way_leaves_no_wrong_word(tmp_path: Path) -> None:
+    """The editor has the edit and has not answered: it may be there, and the model is told just that."""
+    script = [{"text": "", "calls": [edit("x = 1", "x = 2")]}, {"text": "I look first.", "repeat": True}]
+    settings = {"permission": {"edit": "allow"}}
+    files = {"a.py": "x = 1\n"}
+    async with editor(tmp_path, script=script, settings=settings, client=EVENTS, files=files) as client:
+        client.open("a.py")
+        client.apply = "silent"
+        run = await client.command("magent.prompt", prompt="change it")
+        await client.until(lambda: client.edits)
+        await client.command("magent.cancel", runId=run["runId"])
+        outcome = await client.finished(run["runId"], seconds=2)
+        assert (outcome["stopReason"], outcome["edits"][0]["outcome"]) == ("cancelled", "unknown")
+        client.apply = "apply"
+        again = await said(client, "go on", sessionId=run["sessionId"])
+        assert again["text"] == "I look first."
+        text = (await client.command("magent.exportSession", sessionId=run["sessionId"]))["text"]
+        assert "it may or may not be there" in text
+
+
 async def test_after_a_kill_9_in_the_middle_the_session_goes_on(tmp_path: Path) -> None:
     script = [{"text": "I sleep.", "calls": [{"tool": "bash", "arguments": {"command": "sleep 60"}}]}]
     settings = {"permission": {"bash": "allow"}}
