@@ -143,10 +143,10 @@ class Watch:
         """How runs ended."""
         return Counter(e[-1].event.stop_reason for e in self.seen.values())  # type: ignore[union-attr]
 
-    def applied(self, uri: str) -> int:
-        """Edits of a file that landed."""
+    def edits(self, uri: str, outcome: str) -> int:
+        """Edits of a file with an outcome."""
         events = [envelope.event for envelopes in self.seen.values() for envelope in envelopes]
-        return sum(e.type == "edit_applied" and e.uri == uri and e.outcome == "applied" for e in events)  # type: ignore[union-attr]
+        return sum(e.type == "edit_applied" and e.uri == uri and e.outcome == outcome for e in events)  # type: ignore[union-attr]
 
     def notices(self, text: str) -> list[str]:
         """Notices that hold a text, each as often as it was told."""
