@@ -18,6 +18,7 @@ MAX_HEREDOCS: Final = 20
 
 _STRANGE: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|(?![ \t\n])\s")
 """Control characters and exotic blanks: the parser and the shell divide words at different ones."""
+_FOREIGN: Final = re.compile(r"[^\x00-\x7f]")
 _OPERATORS: Final = re.compile(r"[<>|&!(){}\[\]]{24}|<{5}|(?:[<>|&!(){}\[\]]\s*){60}")
 """Runs of operators on which error recovery takes quadratic time; no real command has them."""
 
@@ -38,6 +39,9 @@ def analyse(text: str, folders: Folders) -> Line:
     ):
         line.problem("The command holds more operators than a command can need.")
     else:
+        if "<<" in text and _FOREIGN.search(text):
+            # Masked, two delimiters may look alike, and a body could seem to end where it does not.
+            line.problem("The command holds a here-document beside characters that are not ASCII.")
         _parse(text, folders, line)
         if "\\\n" in text:
             _parse(text.replace("\\\n", ""), folders, line)
@@ -51,10 +55,13 @@ def _parse(text: str, folders: Folders, line: Line) -> None:
     import tree_sitter_bash
 
     source = text.encode("utf-8", "surrogatepass")
+    # The grammar's scanner hands any character to C's `isalnum`, which leaves its table and ends the
+    # process, as in `{\U000d40e2`. To the shell they are letters of a word; names are read from the source.
+    masked = _FOREIGN.sub(_letters, text).encode()
     parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
     try:
         tree = parser.parse(
-            lambda offset, point: source[offset : offset + 4_096],
+            lambda offset, point: masked[offset : offset + 4_096],
             progress_callback=lambda offset, failed: failed,
         )
     except ValueError:  # stopped by the callback: error recovery on long texts takes quadratic time
@@ -63,3 +70,8 @@ def _parse(text: str, folders: Folders, line: Line) -> None:
     if tree.root_node.has_error:
         line.problem("The command is not valid shell.")
     Walk(source, folders, line).run(tree.root_node)
+
+
+def _letters(match: re.Match[str]) -> str:
+    """As many letters as the character has bytes, so that every place in the source stays what it is."""
+    return "x" * len(match[0].encode("utf-8", "surrogatepass"))
