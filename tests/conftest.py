@@ -4,7 +4,11 @@ import pytest
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Leave out a warning of litellm about pydantic, which it silences itself outside of pytest."""
+    """Leave out two warnings of litellm: one that it silences itself outside of pytest, one of a cancelled call."""
     config.addinivalue_line(
         "filterwarnings", "ignore:Accessing the .* attribute on the instance is deprecated"
+    )
+    config.addinivalue_line(
+        "filterwarnings",
+        "ignore:coroutine 'OpenAIChatCompletion.async_streaming' was never awaited:RuntimeWarning",
     )

@@ -167,7 +167,7 @@ async def run(
         missing=missing,
         at=at,
         file=transcript.file,
-        group=process.pid if await asyncio.to_thread(process_tree.runs, process.pid) else None,
+        group=process.pid if await _stays(process.pid, pump) else None,
         held=not pump.ended.is_set(),
     )
 
@@ -244,6 +244,15 @@ async def _settle(pump: Pump, transcript: Transcript) -> None:
         except TimeoutError:
             if transcript.total == before:
                 return
+
+
+async def _stays(group: int, pump: Pump) -> bool:
+    """Whether background children go on; what the command's own end takes with it gets a moment (bwrap's)."""
+    for _ in range(1 if not pump.ended.is_set() else 20):
+        if not await asyncio.to_thread(process_tree.runs, group):
+            return False
+        await asyncio.sleep(0.01)
+    return True
 
 
 async def _reader(pipe: int) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
