@@ -4,7 +4,7 @@ import pytest
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Leave out two warnings of litellm: one that it silences itself outside of pytest, one of a cancelled call."""
+    """Leave out two warnings of litellm, which say nothing about us: of pydantic, and of a cancelled call."""
     config.addinivalue_line(
         "filterwarnings", "ignore:Accessing the .* attribute on the instance is deprecated"
     )
