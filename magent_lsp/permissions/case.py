@@ -1,13 +1,13 @@
 """What one judgement works on: the rules, the place, and the atoms of files."""
 
-import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Final
 
 from magent_lsp.core.tool import Subject, Verdict
 from magent_lsp.permissions.decision import Atom
-from magent_lsp.permissions.globs import broad, universal
+from magent_lsp.permissions.globs import broad
+from magent_lsp.permissions.groups import closing, entries, tool_matches
 from magent_lsp.permissions.layers import (
     Item,
     PathItem,
@@ -15,20 +15,20 @@ from magent_lsp.permissions.layers import (
     covers,
     rule_matches,
     rule_on_all,
-    tool_matches,
 )
+from magent_lsp.permissions.line import Folders, Line
 from magent_lsp.permissions.paths import (
     Segment,
     compile_pattern,
     compile_segment,
     escape_name,
-    fold_name,
     segments_meet,
 )
 from magent_lsp.permissions.place import Form, Located, Map, Place
 from magent_lsp.permissions.protected import protected_reason
 from magent_lsp.permissions.rules import STRICTNESS, USER_LEVEL, Policy, Rule, Source
 from magent_lsp.permissions.scope import WRITERS, within_scope
+from magent_lsp.permissions.shell import analyse
 
 GRANT: Final = Source(name="grant")
 MAX_GLOB: Final = 400
@@ -37,16 +37,40 @@ READERS: Final = frozenset({"grep", "glob", "list_dir", "diagnostics"})
 """Tools that look at files, whom a deny of `read_file` binds too."""
 
 
+class Seen:
+    """What does not depend on the rules: where paths lead and what command lines hold, found out once."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.map = Map(place)
+        self._lines: dict[tuple[str, Folders], Line] = {}
+
+    def line(self, text: str, folders: Folders) -> Line:
+        """A command line, taken apart."""
+        key = (text, folders)
+        if key not in self._lines:
+            self._lines[key] = analyse(text, folders)
+        return self._lines[key]
+
+
 class Case:
     """One judgement."""
 
-    def __init__(self, policy: Policy, place: Place) -> None:
+    def __init__(self, policy: Policy, seen: Seen) -> None:
         self.policy = policy
-        self.place = place
-        self.map = Map(place)
+        self.seen = seen
+        self.place = seen.place
+        self.map = seen.map
+        self.line = seen.line
         self._narrow: dict[str, list[Rule]] = {}
-        self._names: dict[str, DeniedNames] = {}
         self._rulings: dict[tuple[str, Item], Ruling] = {}
+
+    def renewed(self, policy: Policy, tools: Collection[str]) -> "Case":
+        """The same under a policy that says something else of these tools only."""
+        case = Case(policy, self.seen)
+        case._narrow = {tool: rules for tool, rules in self._narrow.items() if tool not in tools}
+        case._rulings = {key: ruling for key, ruling in self._rulings.items() if key[0] not in tools}
+        return case
 
     def ruling(self, tool: str, item: Item) -> Ruling:
         """What the rules say, of this policy and its parents."""
@@ -140,60 +164,33 @@ class Case:
             self._narrow[tool] = list(self._find_narrow(tool))
         return self._narrow[tool]
 
-    def names(self, tool: str) -> "DeniedNames":
-        """The denies of a tool, made ready for many quick looks."""
-        if tool not in self._names:
-            self._names[tool] = DeniedNames([rule for rule in self.narrow(tool) if rule.verdict == "deny"])
-        return self._names[tool]
+    def may_deny(self, tool: str, item: PathItem) -> bool:
+        """Whether a deny of particular files speaks of this one; thousands are looked at in no time."""
+        return any(
+            rule.verdict == "deny" and rule_matches(rule, item)
+            for policy in self.policy.chain()
+            for layer in policy.layers
+            for rule in closing(layer, tool).near(item.names)
+        )
 
     def _find_narrow(self, tool: str) -> Iterator[Rule]:
         for policy in self.policy.chain():
+            if not any(closing(layer, tool).rules for layer in policy.layers):
+                continue
             named = [
                 rule
                 for layer in policy.layers
                 if layer.name in USER_LEVEL
-                for rule in layer.rules
-                if rule.verdict == "allow" and not broad(rule.pattern) and tool_matches(rule.tool, tool)
+                for group in entries(layer, tool)
+                for rule in group.rules
+                if rule.verdict == "allow" and not broad(rule.pattern)
             ]
             for layer in policy.layers:
-                for rule in layer.rules:
-                    if (
-                        rule.verdict == "allow"
-                        or universal(rule.pattern)
-                        or not tool_matches(rule.tool, tool)
-                    ):
-                        continue
-                    if layer.name != "default" or not any(covers(own, rule) for own in named):
-                        yield rule
-
-
-class DeniedNames:
-    """Denied file names as sets, so that thousands of words of a command are compared in no time."""
-
-    def __init__(self, rules: list[Rule]) -> None:
-        self._names: set[str] = set()
-        suffixes: list[str] = []
-        self._rest: list[Rule] = []
-        for rule in rules:
-            text = fold_name(rule.pattern)
-            if not _SPECIAL.search(text):
-                self._names.add(text)
-            elif text.startswith("*") and not _SPECIAL.search(text[1:]):
-                suffixes.append(text[1:])
-            else:
-                self._rest.append(rule)
-        self._suffixes = tuple(suffixes)
-
-    def may_match(self, item: PathItem) -> bool:
-        """Whether one of the denies matches."""
-        for names in item.relative or item.absolute:
-            for name in map(fold_name, names):
-                if name in self._names or name.endswith(self._suffixes):
-                    return True
-        return any(rule_matches(rule, item) for rule in self._rest)
-
-
-_SPECIAL: Final = re.compile(r"[*?\[\]\\/~]")
+                rules = closing(layer, tool).rules
+                if layer.name != "default" or not named:
+                    yield from rules
+                else:
+                    yield from (rule for rule in rules if not any(covers(own, rule) for own in named))
 
 
 def _meets(rule: Rule, form: Form, *, deep: bool, dots: bool) -> bool:

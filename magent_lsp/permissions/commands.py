@@ -20,7 +20,6 @@ from magent_lsp.permissions.pieces import names_token, pieces, spelled
 from magent_lsp.permissions.readonly import only_reads
 from magent_lsp.permissions.removal import critical_removal
 from magent_lsp.permissions.rules import Rule
-from magent_lsp.permissions.shell import analyse
 from magent_lsp.permissions.tables import set_of
 from magent_lsp.permissions.words import word
 from magent_lsp.permissions.wrappers import Inner, look_through
@@ -76,7 +75,7 @@ class _Reader:
             if level > MAX_INNER or parsed > MAX_INNER_CHARS:
                 self.unknown("The command runs shells within shells.")
                 return
-            self.line(analyse(text, folders), level)
+            self.line(self.case.line(text, folders), level)
         if not self.atoms and not self.builtins:
             self.atoms.append(self.ruled(Subject(tool=TOOL, kind="command", value=""), TextItem(text="")))
 
@@ -367,7 +366,7 @@ class _Reader:
         self.looked.add(key)
         expanded = self.case.map.expand(text, folder)
         form = self.case.map.form(normal(expanded), real=False, folder=False)
-        if not self.case.names(tool).may_match(form.item):
+        if not self.case.may_deny(tool, form.item):
             return
         ruling = self.case.ruling(tool, form.item)
         if ruling.verdict == "deny":

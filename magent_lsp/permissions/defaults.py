@@ -1,6 +1,7 @@
 """The built-in rules, on which all others stand."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from magent_lsp.permissions.rules import READ_ONLY, Layer, Source, parse_permission
@@ -51,6 +52,7 @@ DEFAULTS: Final[Mapping[str, Any]] = {
 SOURCE: Final = Source(name="built-in defaults")
 
 
+@lru_cache(maxsize=1)
 def default_layer() -> Layer:
     """The layer below all others."""
     rules, _ = parse_permission(DEFAULTS, SOURCE)

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from magent_lsp.core.tool import Subject
-from magent_lsp.permissions.case import Case, say
+from magent_lsp.permissions.case import Case, Seen, say
 from magent_lsp.permissions.commands import command_atoms
 from magent_lsp.permissions.decision import Atom, Decision, worst
 from magent_lsp.permissions.globs import universal
 from magent_lsp.permissions.grants import name_grant, url_grant
-from magent_lsp.permissions.layers import TextItem, covers, entries, in_order, narrower_tool
+from magent_lsp.permissions.groups import entries
+from magent_lsp.permissions.layers import TextItem, covers, in_order, narrower_tool
 from magent_lsp.permissions.place import Place
 from magent_lsp.permissions.rules import Layer, Policy, Rule, stricter
 from magent_lsp.permissions.urls import judge_url
@@ -20,19 +21,20 @@ MAX_SHOWN = 4_000
 
 def judge(subjects: Sequence[Subject], policy: Policy, place: Place) -> Decision:
     """The verdict on a call that touches these things; the worst of them decides. Never raises."""
-    decision = _judge(subjects, policy, place)
+    case = Case(policy, Seen(place))
+    decision = _judge(subjects, case)
     grants = tuple(dict.fromkeys(rule for atom in decision.atoms for rule in atom.grants))
     if decision.verdict != "ask" or decision.protected or not grants:
         return decision
     if any(len(subject.value) > MAX_SHOWN for subject in subjects):
         return decision
-    if _judge(subjects, with_grants(policy, grants), place).verdict != "allow":
+    granted = case.renewed(with_grants(policy, grants), {rule.tool for rule in grants})
+    if _judge(subjects, granted).verdict != "allow":
         return decision
     return replace(decision, grants=grants, always=True)
 
 
-def _judge(subjects: Sequence[Subject], policy: Policy, place: Place) -> Decision:
-    case = Case(policy, place)
+def _judge(subjects: Sequence[Subject], case: Case) -> Decision:
     atoms = tuple(atom for subject in subjects for atom in _atoms(case, subject))
     if not atoms:
         return Decision(verdict="allow", reason="The call touches nothing.", rule=None, atoms=())
@@ -116,14 +118,15 @@ def _open(tool: str, policy: Policy) -> bool:
     layers = in_order(policy.layers)
     if any(_closes(layer, tool) for layer in layers):
         return False
-    return any(rule.verdict != "deny" for layer in layers for group in entries(layer, tool) for rule in group)
+    groups = (group for layer in layers for group in entries(layer, tool))
+    return any(rule.verdict != "deny" for group in groups for rule in group.rules)
 
 
 def _closes(layer: Layer, tool: str) -> bool:
     """Whether a layer denies every input: something denies all, and no other verdict survives beside it."""
     for group in entries(layer, tool):
-        denies = [rule for rule in group if rule.verdict == "deny"]
-        if any(rule.verdict != "deny" and not _shut(rule, denies) for rule in group):
+        denies = [rule for rule in group.rules if rule.verdict == "deny"]
+        if any(rule.verdict != "deny" and not _shut(rule, denies) for rule in group.rules):
             return False
         if any(universal(rule.pattern) for rule in denies):
             return layer.name != "default"

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from magent_lsp.core.tool import Verdict
 from magent_lsp.permissions.globs import broad, text_matches, universal
+from magent_lsp.permissions.groups import entries, names_in
 from magent_lsp.permissions.paths import compile_pattern, fold_name, segments_match
 from magent_lsp.permissions.rules import (
     LAYERS,
@@ -50,6 +51,11 @@ class PathItem:
     """Whether it is known to be a folder."""
     fold: bool = False
     """Whether the file system ignores case; a `deny` always does."""
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """All names in it, folded."""
+        return names_in(self.absolute, self.relative)
 
 
 Item = TextItem | PathItem
@@ -151,24 +157,11 @@ def most_specific(rules: Sequence[Rule]) -> list[Rule]:
     ]
 
 
-def entries(layer: Layer, tool: str) -> list[list[Rule]]:
-    """The rules that may speak of a tool, as groups in the order in which they are tried."""
-    exact = layer.by_tool.get(tool, [])
-    keys = [key for key in layer.by_tool if "*" in key and key not in (tool, "*") and tool_matches(key, tool)]
-    globs = [rule for key in keys for rule in layer.by_tool[key]]
-    rest = layer.by_tool.get("*", []) if tool != "*" else []
-    return [group for group in (exact, globs, rest) if group]
-
-
-def tool_matches(glob: str, tool: str) -> bool:
-    """Whether a tool's name fits the key of a rule."""
-    return glob == tool or ("*" in glob and text_matches(glob, tool))
-
-
 def opinion(layer: Layer, tool: str, item: Item) -> Opinion | None:
     """What a layer says of an item; None if nothing in it matches."""
     for group in entries(layer, tool):
-        matching = [rule for rule in group if rule_matches(rule, item)]
+        rules = group.near(item.names) if isinstance(item, PathItem) else group.rules
+        matching = [rule for rule in rules if rule_matches(rule, item)]
         if matching:
             return _strictest(_narrowest_names(matching), layer)
     return None

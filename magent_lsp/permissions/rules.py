@@ -3,11 +3,14 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from magent_lsp.core.request import Scope
 from magent_lsp.core.tool import Verdict
 from magent_lsp.permissions.paths import MAX_PATTERN, pattern_problem
+
+if TYPE_CHECKING:
+    from magent_lsp.permissions.groups import Group
 
 LayerName = Literal["default", "agent", "user", "project", "client", "environment", "grant"]
 
@@ -94,6 +97,16 @@ class Layer:
         for rule in self.rules:
             result.setdefault(rule.tool, []).append(rule)
         return result
+
+    @cached_property
+    def groups(self) -> "dict[str, tuple[Group, ...]]":
+        """What `groups.entries` found out, by tool."""
+        return {}
+
+    @cached_property
+    def closings(self) -> "dict[str, Group]":
+        """What `groups.closing` found out, by tool."""
+        return {}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,11 +5,15 @@ the judge turns into a question; where the grammar fails, denies are still looke
 """
 
 import re
-from typing import Final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 from magent_lsp.permissions.line import MAX_CHARS, Folders, Line
 from magent_lsp.permissions.scan import scan
 from magent_lsp.permissions.walk import Walk
+
+if TYPE_CHECKING:
+    import tree_sitter
 
 MAX_SIGNS: Final = 1_000
 """Of one kind; the parser takes quadratic time on more."""
@@ -52,13 +56,12 @@ def analyse(text: str, folders: Folders) -> Line:
 
 def _parse(text: str, folders: Folders, line: Line) -> None:
     import tree_sitter  # heavy, and of no use until the first command
-    import tree_sitter_bash
 
     source = text.encode("utf-8", "surrogatepass")
     # The grammar's scanner hands any character to C's `isalnum`, which leaves its table and ends the
     # process, as in `{\U000d40e2`. To the shell they are letters of a word; names are read from the source.
     masked = _FOREIGN.sub(_letters, text).encode()
-    parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+    parser = tree_sitter.Parser(_language())
     try:
         tree = parser.parse(
             lambda offset, point: masked[offset : offset + 4_096],
@@ -70,6 +73,14 @@ def _parse(text: str, folders: Folders, line: Line) -> None:
     if tree.root_node.has_error:
         line.problem("The command is not valid shell.")
     Walk(source, folders, line).run(tree.root_node)
+
+
+@lru_cache(maxsize=1)
+def _language() -> "tree_sitter.Language":
+    import tree_sitter
+    import tree_sitter_bash
+
+    return tree_sitter.Language(tree_sitter_bash.language())
 
 
 def _letters(match: re.Match[str]) -> str:

@@ -23,6 +23,8 @@ ORDINARY = {
     "asks, with a grant": "npm run build",
     "redirect": "echo a > out.txt",
 }
+ORDINARY_BOUND = 1.0
+HOSTILE_BOUND = 200.0
 HOSTILE = {
     "10 MB of letters": "a" * 10_000_000,
     "10 MB of commands": "rm y;" * 2_000_000,
@@ -47,32 +49,46 @@ HOSTILE = {
 }
 
 
-def median(call: Callable[[], object], times: int) -> float:
-    """Milliseconds of the middle one of several calls."""
-    spent = []
+def median(call: Callable[[], object], times: int) -> tuple[float, float]:
+    """Milliseconds: of the middle one of several calls by the clock, and of the processor at best.
+
+    The second is what the work takes, also where other programs share the machine.
+    """
+    spent, worked = [], []
     for _ in range(times):
-        started = time.perf_counter()
+        started, began = time.perf_counter(), time.process_time()
         call()
         spent.append((time.perf_counter() - started) * 1_000)
-    return statistics.median(spent)
+        worked.append((time.process_time() - began) * 1_000)
+    return statistics.median(spent), min(worked)
 
 
-def main() -> None:
-    """Print one line a case."""
+def show(kind: str, name: str, spent: tuple[float, float], bound: float, more: str = "") -> bool:
+    """Print one line; whether the processor's time is within the bound."""
+    mark = "" if spent[1] < bound else f"  OVER {bound:g} ms"
+    print(f"{kind:9} {name:32} {spent[0]:8.2f} ms  processor {spent[1]:8.2f} ms  {more}{mark}")
+    return not mark
+
+
+def main() -> int:
+    """Print one line a case; 1 if one is over its bound."""
     rules, defaults, where = policy(FIXTURE), policy(), place()
     where = type(where)(folders=where.folders, cwd=where.cwd, home=where.home, resolve=Path.resolve)
     bash("ls", rules, where)
+    good = True
     for name, command in ORDINARY.items():
-        one = median(lambda command=command: bash(command, rules, where), 200)
-        two = median(lambda command=command: bash(command, defaults, where), 200)
-        print(f"ordinary  {name:24} {one:8.2f} ms  defaults {two:8.2f} ms")
+        for which, chosen in (("own rules", rules), ("defaults", defaults)):
+            spent = median(lambda command=command, chosen=chosen: bash(command, chosen, where), 300)
+            good &= show("ordinary", f"{name}, {which}", spent, ORDINARY_BOUND)
     read = Subject(tool="read_file", kind="path", value="src/a.py")
-    print(f"ordinary  {'read a file':24} {median(lambda: judge([read], defaults, where), 200):8.2f} ms")
+    good &= show(
+        "ordinary", "read a file", median(lambda: judge([read], defaults, where), 300), ORDINARY_BOUND
+    )
     for name, command in HOSTILE.items():
         spent = median(lambda command=command: bash(command, rules, where), 3)
-        verdict = bash(command, rules, where).verdict
-        print(f"hostile   {name:24} {spent:8.1f} ms  {verdict}")
+        good &= show("hostile", name, spent, HOSTILE_BOUND, bash(command, rules, where).verdict)
+    return 0 if good else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
