@@ -17,8 +17,6 @@ from magent_lsp.engine.slash import Builtin
 from magent_lsp.engine.window import Window
 from magent_lsp.store.instructions import Instruction
 
-APART: Final = frozenset({"summary", "clear"})
-"""Commands whose answer is for people and no part of the conversation."""
 _SUMMARISED: Final = 100_000
 """Characters of a conversation that a summary is made of, where the window is not known to be smaller."""
 _NOTHING: Final = "There is nothing to summarise yet."

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from magent_lsp.core.errors import UserError
 from magent_lsp.core.messages import Usage
@@ -33,6 +33,10 @@ SUMMARIES: Mapping[str, str] = {
     "clear": "forgets the conversation, keeps the session",
     "done": "leaves plan mode",
 }
+
+TOLD: Final = frozenset({"undo", "redo"})
+"""Commands whose answer the model sees too: it must know that its edits are gone. All other answers are for
+people, and no part of the conversation: they would cost tokens with each later request."""
 
 
 class Desk(Protocol):

@@ -19,8 +19,9 @@ from magent_lsp.core.ports import EventSink, ModelSettings
 from magent_lsp.core.request import RunRequest, StopReason
 from magent_lsp.core.session import Session
 from magent_lsp.core.tool import Tool, ToolContext
-from magent_lsp.engine.about import APART, About, Parts
+from magent_lsp.engine.about import About, Parts
 from magent_lsp.engine.asking import ask_person
+from magent_lsp.engine.builtins import TOLD
 from magent_lsp.engine.crew import Crew, Steps
 from magent_lsp.engine.emitter import Emitter
 from magent_lsp.engine.executor import Executor
@@ -146,7 +147,7 @@ class Driver:
         if expanded.answer is not None:
             if expanded.command == "clear":
                 await self._session_hooks.cleared(run)
-            return self._answered(run, expanded.answer, apart=expanded.command in APART)
+            return self._answered(run, expanded.answer, apart=expanded.command not in TOLD)
         if expanded.subagent is not None:
             result = await subagents.delegate(expanded.subagent, expanded.prompt, False)
             return self._answered(run, result.text)
@@ -230,7 +231,8 @@ class Driver:
 
     def _announce(self, run: Run) -> None:
         scope = run.scope
-        if not run.session.title and run.parent is None:
+        spoken = run.parent is None and not is_builtin(run.request.prompt, self._builtins)
+        if spoken and not run.session.title:
             run.names_session = True
             run.session.rename(title_from(run.host.redact(run.request.prompt)))
         run.emit(
@@ -243,7 +245,7 @@ class Driver:
                 parent_run_id=run.parent.id if run.parent else None,
             )
         )
-        if run.parent is None and not run.session.messages:
+        if spoken and not run.session.messages:
             self._say_what_is_wrong(run)
 
     def _say_what_is_wrong(self, run: Run) -> None:

@@ -104,6 +104,30 @@ async def test_those_without_the_model_answer(stage: Stage, session: str, prompt
     assert len(stage.requests) == before
 
 
+async def test_their_answers_cost_no_tokens_later(stage: Stage) -> None:
+    first = await stage.run("/help")
+    for prompt in ("/cost", "/context", "/todos", "/agents", "/doctor", "/export"):
+        assert (await stage.run(prompt, sessionId=first.session_id)).text
+    stage.cast("a real question", say("A real answer."))
+    await stage.run("a real question", sessionId=first.session_id)
+    roles = [message["role"] for message in stage.asked("a real question")[0].messages]
+    assert roles == ["system", "user"]
+    [listed] = [
+        each
+        for each in await stage.client.command("magent.sessions")
+        if each["sessionId"] == first.session_id
+    ]
+    assert listed["title"] == "a real question"
+
+
+async def test_the_model_is_told_that_its_edits_are_gone(stage: Stage, session: str) -> None:
+    await stage.run("/undo", sessionId=session)
+    stage.cast("change a.py", say("Then no."))
+    await stage.run("never mind", sessionId=session)
+    await stage.run("/redo", sessionId=session)
+    assert "Taken back: `a.py`" in str(stage.asked("change a.py")[-1].messages)
+
+
 async def test_unknown_ones_say_what_was_meant(stage: Stage, session: str) -> None:
     run = await stage.run("/undoo", sessionId=session)
     assert run.stop == "error"

@@ -26,10 +26,8 @@ async def test_two_of_one_reply_work_side_by_side_each_in_a_session_that_can_be_
     # Neither goes on before both were asked.
     stage.cast("find ONE", say(["one", " is here"], hold=True))
     stage.cast("find TWO", say(["two", " is there"], hold=True))
-    before = len(stage.server.requests)
     started = await stage.start("look twice")
-    await stage.server.arrived(before + 3)
-    assert {name for name, _ in stage.requests} == {"look twice", "find ONE", "find TWO"}
+    await stage.reached("look twice", "find ONE", "find TWO")
     running = (await stage.client.command("magent.status"))["runs"]
     assert len([run for run in running if run.get("parentRunId") == started["runId"]]) == 2
     stage.server.release()
@@ -92,9 +90,8 @@ async def test_cancel_of_the_parent_ends_all(stage: Stage) -> None:
     )
     stage.cast("never A", say("no", first_delay=60))
     stage.cast("never B", say("no", first_delay=60))
-    before = len(stage.server.requests)
     started = await stage.start("start and stop")
-    await stage.server.arrived(before + 3)
+    await stage.reached("never A", "never B")
     await stage.client.command("magent.cancel", runId=started["runId"])
     assert (await stage.client.finished(started["runId"], seconds=2))["stopReason"] == "cancelled"
     assert (await stage.client.command("magent.status"))["runs"] == []

@@ -212,6 +212,7 @@ class ModelServer:
         server.close()
         for task in list(tasks):
             task.cancel()
+        self.release()  # a thread that waits for it would hold up the end of the loop
         await asyncio.gather(*tasks, return_exceptions=True)
 
     # -- a connection -----------------------------------------------------------------------------

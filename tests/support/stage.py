@@ -13,6 +13,8 @@ async def test_it(stage):
     assert run.text == "Hello."
 """
 
+import asyncio
+import threading
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -61,6 +63,7 @@ class Stage:
     parts: list[tuple[str, list[Reply]]] = field(default_factory=list)
     requests: list[tuple[str, Request]] = field(default_factory=list)
     """What the model was asked, by the part that answered."""
+    news: threading.Condition = field(default_factory=threading.Condition)
 
     @property
     def workspace(self) -> Path:
@@ -75,12 +78,23 @@ class Stage:
         """The requests of a part."""
         return [request for name, request in self.requests if name == part]
 
+    async def reached(self, *parts: str) -> None:
+        """Wait until the model was asked in each of these parts; AssertionError if it is not."""
+
+        def wait() -> bool:
+            with self.news:
+                return self.news.wait_for(lambda: {*parts} <= {name for name, _ in self.requests}, 10)
+
+        assert await asyncio.to_thread(wait), f"{parts}: asked were {[name for name, _ in self.requests]}"
+
     def answer(self, request: Request) -> Reply:
         """For the model server."""
         first = next((str(m["content"]) for m in request.messages if m["role"] == "user"), "")
         for name, queue in self.parts:
             if name in first:
-                self.requests.append((name, request))
+                with self.news:
+                    self.requests.append((name, request))
+                    self.news.notify_all()
                 return queue.pop(0) if queue else Reply(text=f"{name}: the part is over")
         return Reply(text=f"no part for: {first[-80:]}")
 
@@ -147,7 +161,13 @@ async def on_stage(
 ) -> AsyncIterator[Stage]:
     """A stage; the client is one that takes events unless told otherwise."""
     async with ModelServer() as server:
-        options = {"model": server.model("openai"), "apiBase": server.base("openai"), **settings}
+        # Requests for titles come when they like, and would be counted with a test's own.
+        options = {
+            "model": server.model("openai"),
+            "apiBase": server.base("openai"),
+            "titles": False,
+            **settings,
+        }
         async with editor(
             home,
             profile=profile,
