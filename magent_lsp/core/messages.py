@@ -68,6 +68,8 @@ class UserMessage:
     images: tuple[Image, ...] = ()
     synthetic: bool = False
     """True for nudges, steering notes and re-attached context that no person typed."""
+    said: str = ""
+    """What the person wrote, where `text` is more than that: context, a command that was filled in."""
 
 
 @dataclass(frozen=True, kw_only=True)

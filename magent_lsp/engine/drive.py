@@ -370,7 +370,9 @@ def _message_id() -> str:
 
 
 def _user_message(run: Run, text: str) -> UserMessage:
-    return UserMessage(id=_message_id(), text=run.host.redact(text), images=run.request.images)
+    said = run.request.prompt if run.request.prompt != text else ""
+    redact = run.host.redact
+    return UserMessage(id=_message_id(), text=redact(text), images=run.request.images, said=redact(said))
 
 
 class _All:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from magent_lsp.core.document import Document, line_starts, position_at, slice_span
 from magent_lsp.core.errors import ToolError
+from magent_lsp.core.messages import UserMessage
 from magent_lsp.core.ports import Editor
 from magent_lsp.core.request import Diagnostic, Focus, RunRequest, Scope
 from magent_lsp.engine.run import Run
@@ -29,7 +30,7 @@ def system_prompt(run: Run, instructions: Sequence[Instruction]) -> str:
 async def user_turn(run: Run, request: RunRequest, prompt: str) -> str:
     """The prompt with what the person was looking at; the first turn also says where we are."""
     facts: list[str] = []
-    if not any(message for message in run.session.messages):
+    if not any(isinstance(m, UserMessage) and _has_context(m) for m in run.session.messages):
         facts.append(f"Workspace folder: {run.session.folder}")
         facts.append(f"System: {platform.system()}; date: {date.today().isoformat()}")
     if request.focus is not None:
@@ -44,6 +45,11 @@ async def user_turn(run: Run, request: RunRequest, prompt: str) -> str:
         facts.append(request.extra)
     context = "<context>\n" + "\n".join(facts) + "\n</context>\n\n" if facts else ""
     return f"{context}{prompt}"
+
+
+def _has_context(message: UserMessage) -> bool:
+    """Whether the facts were told with this message: not in a conversation that was only written down."""
+    return message.synthetic or bool(message.said) or message.text.startswith("<context>")
 
 
 async def _focus_facts(run: Run, focus: Focus) -> list[str]:

@@ -38,7 +38,12 @@ def _known(words: Any, default: str) -> BeforeValidator:
 
 class _Part(BaseModel):
     model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, from_attributes=True, extra="ignore", frozen=True
+        alias_generator=to_camel,
+        populate_by_name=True,
+        from_attributes=True,
+        extra="ignore",
+        frozen=True,
+        defer_build=True,
     )
 
 
@@ -78,9 +83,16 @@ class UserPart(_Part):
     text: str = ""
     images: tuple[ImagePart, ...] = ()
     synthetic: bool = False
+    said: str = ""
 
     def value(self) -> UserMessage:
-        return UserMessage(id=self.id, text=self.text, images=_images(self.images), synthetic=self.synthetic)
+        return UserMessage(
+            id=self.id,
+            text=self.text,
+            images=_images(self.images),
+            synthetic=self.synthetic,
+            said=self.said,
+        )
 
 
 class AssistantPart(_Part):
@@ -256,7 +268,9 @@ Record = (
     | TitleRecord
 )
 
-_ANY: Final[TypeAdapter[Record]] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
+_ANY: Final[TypeAdapter[Record]] = TypeAdapter(
+    Annotated[Record, Field(discriminator="kind")], config=ConfigDict(defer_build=True)
+)
 _MODELS: Final[Mapping[str, type[_Record]]] = {
     get_args(model.model_fields["kind"].annotation)[0]: model for model in get_args(Record)
 }
