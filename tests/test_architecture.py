@@ -44,6 +44,25 @@ def test_starting_loads_nothing_heavy(module: str) -> None:
     assert result.stdout.strip() == "[]"
 
 
+def test_a_server_that_ran_nothing_has_not_loaded_what_runs_need(tmp_path: Path) -> None:
+    """Memory of an idle server is that of a bare one, half as much again at most."""
+    code = f"""
+import json, sys
+from pathlib import Path
+import magent_lsp.lsp.commands.registry, magent_lsp.lsp.edge
+from magent_lsp.app import Magent
+from magent_lsp.headless.editor import DiskEditor
+from magent_lsp.store.dirs import Dirs
+here = Path({str(tmp_path)!r})
+dirs = Dirs.from_environment({{"HOME": str(here)}})
+app = Magent(folders=[here], editor=DiskEditor(), sink=None, dirs=dirs, environ={{}})
+app.status()
+print([m for m in sys.modules if m.startswith("magent_lsp.tools.") or m == "magent_lsp.app.runner"])
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
+
+
 def test_no_module_keeps_changing_state() -> None:
     """Two servers in one process must not share anything: what a module holds is a constant or a logger."""
     found = []

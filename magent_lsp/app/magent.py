@@ -1,11 +1,12 @@
 """Magent: the one object an edge holds; wires registries, sessions, runs and the model."""
 
 import asyncio
+import importlib
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from magent_lsp.app.configuration import Configuration
 from magent_lsp.app.model_access import ModelAccess
@@ -18,16 +19,9 @@ from magent_lsp.core.ports import Editor, EventSink
 from magent_lsp.core.request import PermissionReply, PermissionRequest, RunRequest
 from magent_lsp.core.session import Session
 from magent_lsp.core.tool import Tool
-from magent_lsp.engine.builtins import builtin_commands
-from magent_lsp.engine.doctor import Report, report
-from magent_lsp.engine.drive import Driver, choose_agent
-from magent_lsp.engine.explain import explain
 from magent_lsp.engine.gate import Gate
 from magent_lsp.engine.history import normalise
-from magent_lsp.engine.run import Host, Run
 from magent_lsp.engine.snapshot import Snapshot, Sources
-from magent_lsp.engine.undo import Undo, UndoReport
-from magent_lsp.permissions.decision import Decision
 from magent_lsp.store.blobs import BlobStore
 from magent_lsp.store.commands import Command
 from magent_lsp.store.dirs import Dirs
@@ -37,7 +31,17 @@ from magent_lsp.store.sessions import SessionStore
 from magent_lsp.store.skills import Skill
 from magent_lsp.store.trust import Review, TrustStore
 
+if TYPE_CHECKING:  # what only runs need is loaded with the first one
+    from magent_lsp.app.runner import Runner
+    from magent_lsp.engine.doctor import Report
+    from magent_lsp.engine.run import Run
+    from magent_lsp.engine.undo import UndoReport
+    from magent_lsp.permissions.decision import Decision
+
 logger = logging.getLogger(__name__)
+
+RUNNER: Final = "magent_lsp.app.runner"
+"""Imported with the first run, in a thread."""
 
 ASK_AGENT: Final = "ask"
 """The read-only agent that answers questions at a place."""
@@ -88,34 +92,12 @@ class Magent:
         """Folders whose first prompt has come."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._blobs = BlobStore(dirs.state)
-        self._undo = Undo(self._blobs, self.sessions)
-        self._editor = editor
         self._gate = Gate(editor)
-        host = Host(
-            editor=editor,
-            gate=self._gate,
-            model=self._access.models,
-            model_settings=self._access.settings,
-            small_settings=self._access.small,
-            context_limit=self._access.context_limit,
-            keep_edit=self._undo.keep,
-            remember=self._remember,
-            environment=self._access.child_environment,
-            redact=self._access.redact,
-            scratch=dirs.state / "output",
-            interactive=interactive,
-            assume_yes=assume_yes,
-        )
-        self._driver = Driver(
-            host=host,
-            dirs=dirs,
-            sessions=self.sessions,
-            sink=sink,
-            load=self._load,
-            folders=lambda: self.folders,
-            builtins=builtin_commands(self),
-            settled=self._settled,
-        )
+        self._editor = editor
+        self._sink = sink
+        self._interactive = interactive
+        self._assume_yes = assume_yes
+        self._made: Runner | None = None
 
     # -- configuration ------------------------------------------------------------------------------
 
@@ -164,7 +146,8 @@ class Magent:
 
     def tools(self, agent: str | None = None) -> list[Tool]:
         """The tools an agent is offered; None: the default agent."""
-        return self._driver.offered(self._agent(agent), self.snapshot())
+        snapshot = self.snapshot()
+        return self._runner.driver.offered(self._runner.agent(agent, snapshot), snapshot)
 
     async def models(self) -> list[dict[str, Any]]:
         """Models to choose from: the configured ones, and those a local server or a key makes possible."""
@@ -174,12 +157,17 @@ class Magent:
 
     async def warm_up(self) -> None:
         """Load the model client in the background, so that the first prompt need not wait for it."""
-        await asyncio.gather(self._access.models.warm_up(), asyncio.to_thread(self._blobs.prune))
+        await asyncio.gather(
+            self._access.models.warm_up(),
+            asyncio.to_thread(self._blobs.prune),
+            asyncio.to_thread(importlib.import_module, RUNNER),
+        )
 
     async def prepare(self, request: RunRequest) -> RunRequest:
         """The request with its session read from disk, so that `start` need not; for edges that hold a
         conversation. Where the settings say so, the first prompt gets the workspace's last session.
         """
+        await asyncio.to_thread(importlib.import_module, RUNNER)
         session_id = request.session_id or await self._last_session(request)
         if session_id is None:
             return request
@@ -197,26 +185,23 @@ class Magent:
         else:
             folder = self.configuration.folder_of(request)
             snapshot = self.snapshot(folder)
-            name = request.agent or snapshot.settings.agent
-            placeholder = Session(id="", folder=folder, agent=name)
-            choose_agent(request, placeholder, snapshot, child=False)
-            session = self.new_session(folder=folder, agent=name)
-        run = self._driver.make(request, session, snapshot)
-        queued = self._driver.runs.start(run)
+            session = self.new_session(folder=folder, agent=request.agent)
+        run = self._runner.driver.make(request, session, snapshot)
+        queued = self._runner.runs.start(run)
         return Started(run_id=run.id, session_id=session.id, queued=queued)
 
     async def wait(self, run_id: str) -> RunFinished:
         """The outcome of a run, when it has ended; UnknownId if there is none."""
-        return await self._driver.runs.wait(run_id)
+        return await self._runner.runs.wait(run_id)
 
     def cancel(self, run_id: str | None = None) -> list[str]:
         """Cancel one run, or all; returns the ids of those that had not ended."""
-        return self._driver.runs.cancel(run_id)
+        return self._runner.runs.cancel(run_id)
 
     def steer(self, run_id: str, message: str) -> bool:
         """Say something to a running run; False if it has ended."""
         try:
-            self._driver.runs.find(run_id).hear(message)
+            self._runner.runs.find(run_id).hear(message)
         except UnknownId:
             return False
         return True
@@ -231,15 +216,15 @@ class Magent:
 
     def running(self) -> list[RunInfo]:
         """Runs that have not ended."""
-        return [run_info(run) for run in self._driver.runs.unfinished()]
+        return [run_info(run) for run in self._unfinished()]
 
-    async def undo(self, run_id: str) -> UndoReport:
+    async def undo(self, run_id: str) -> "UndoReport":
         """Take a run's edits back; text changed since by the person stays."""
-        return await self._undo.undo(run_id, self._editor)
+        return await self._runner.undo.undo(run_id, self._editor)
 
-    async def redo(self, run_id: str) -> UndoReport:
+    async def redo(self, run_id: str) -> "UndoReport":
         """Bring back what `undo` took."""
-        return await self._undo.redo(run_id, self._editor)
+        return await self._runner.undo.redo(run_id, self._editor)
 
     # -- sessions -----------------------------------------------------------------------------------
 
@@ -260,25 +245,26 @@ class Magent:
     ) -> Session:
         """A new, empty session."""
         folder = folder or (self.folders[0] if self.folders else Path.cwd())
-        chosen = self._agent(agent, self.snapshot(folder))
+        chosen = self._runner.agent(agent, self.snapshot(folder))
         session = self.sessions.create(folder, chosen.name, model)
         self._open[session.id] = session
         return session
 
     def close_session(self, session_id: str) -> None:
         """Forget an open session; UserError while it is at work."""
-        if any(run.session.id == session_id for run in self._driver.runs.unfinished()):
+        if any(run.session.id == session_id for run in self._unfinished()):
             raise CallerError(f"sessionId: session {session_id!r} is at work; cancel its run first.")
         session = self._open.pop(session_id, None)
         if session is not None:
-            self._driver.end_session(session)
+            if self._made is not None:
+                self._made.driver.end_session(session)
             self.sessions.close(session)
 
     # -- permissions and trust ----------------------------------------------------------------------
 
-    def explain(self, tool: str, arguments: Mapping[str, Any], agent: str | None = None) -> Decision:
+    def explain(self, tool: str, arguments: Mapping[str, Any], agent: str | None = None) -> "Decision":
         """The verdict on a call and why; CallerError for an unknown tool or bad arguments."""
-        return explain(tool, arguments, self._agent(agent), self.snapshot(), self._driver.place())
+        return self._runner.explain(tool, arguments, agent, self.snapshot())
 
     def review_trust(self, folder: Path | None = None) -> Review:
         """What trusting a folder's own config would allow or run."""
@@ -305,8 +291,10 @@ class Magent:
             self.sessions.ledger.today(),
         )
 
-    async def doctor(self) -> Report:
+    async def doctor(self) -> "Report":
         """What is configured, what is missing and how to mend it."""
+        from magent_lsp.engine.doctor import report
+
         return await report(
             snapshot=self.snapshot(),
             folders=self.folders,
@@ -318,7 +306,8 @@ class Magent:
 
     async def close(self) -> None:
         """Cancel all runs and let go of the sessions."""
-        await self._driver.close()
+        if self._made is not None:
+            await self._made.driver.close()
         if self._syncing:
             await asyncio.wait(self._syncing)
         for session in self._open.values():
@@ -327,6 +316,32 @@ class Magent:
         await self._access.models.close()
 
     # -- wiring -------------------------------------------------------------------------------------
+
+    @property
+    def _runner(self) -> "Runner":
+        if self._made is None:
+            from magent_lsp.app.runner import Runner, Workplace
+
+            place = Workplace(
+                dirs=self.dirs,
+                editor=self._editor,
+                gate=self._gate,
+                access=self._access,
+                sessions=self.sessions,
+                blobs=self._blobs,
+                sink=self._sink,
+                load=self._load,
+                folders=lambda: self.folders,
+                remember=self._remember,
+                settled=self._settled,
+                interactive=self._interactive,
+                assume_yes=self._assume_yes,
+            )
+            self._made = Runner(place, self)
+        return self._made
+
+    def _unfinished(self) -> "list[Run]":
+        return list(self._made.runs.unfinished()) if self._made is not None else []
 
     def _load(self, folder: Path | None) -> Snapshot:
         snapshot = self.configuration.load(folder)
@@ -358,22 +373,16 @@ class Magent:
         Called from whatever thread.
         """
         loop = self._loop
-        heard = loop is not None and not loop.is_closed() and bool(self._driver.runs.unfinished())
+        heard = loop is not None and not loop.is_closed() and bool(self._unfinished())
         logger.log(logging.INFO if heard else logging.WARNING, "%s", text)
         if heard and loop is not None:
-            loop.call_soon_threadsafe(self._driver.runs.notify, text)
-
-    def _agent(self, name: str | None, snapshot: Snapshot | None = None) -> Agent:
-        snapshot = snapshot or self.snapshot()
-        request = RunRequest(prompt="", agent=name)
-        session = Session(id="", folder=Path(), agent=snapshot.settings.agent)
-        return choose_agent(request, session, snapshot, child=False)
+            loop.call_soon_threadsafe(self._runner.runs.notify, text)
 
     def _remember(self, rules: Sequence[Any], reason: str) -> None:
         self.grants.add(rules, reason)
         self.configuration.forget()
 
-    def _settled(self, run: Run) -> None:
+    def _settled(self, run: "Run") -> None:
         # An fsync takes as long as the disk likes: the loop does not wait for it.
         finish = self.sessions.sync if run.parent is None or run.durable else self.sessions.close
         task = asyncio.create_task(asyncio.to_thread(finish, run.session), name=f"sync {run.session.id}")

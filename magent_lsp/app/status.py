@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from magent_lsp import __version__
 from magent_lsp.app.configuration import Configuration
@@ -11,7 +11,9 @@ from magent_lsp.core.events import to_json
 from magent_lsp.core.messages import Usage
 from magent_lsp.core.request import PermissionRequest
 from magent_lsp.core.session import Session
-from magent_lsp.engine.run import Run
+
+if TYPE_CHECKING:
+    from magent_lsp.engine.run import Run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +29,7 @@ class RunInfo:
     parent_run_id: str | None
 
 
-def run_info(run: Run) -> RunInfo:
+def run_info(run: "Run") -> RunInfo:
     """A run as people see it."""
     return RunInfo(
         run_id=run.id,

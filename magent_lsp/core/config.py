@@ -7,7 +7,9 @@ from pydantic.alias_generators import to_camel
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, defer_build=True
+    )
 
 
 class Retry(_Part):

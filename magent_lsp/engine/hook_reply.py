@@ -46,7 +46,7 @@ class Reply:
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True)
+    model_config = ConfigDict(extra="ignore", strict=True, defer_build=True)
 
 
 class _Choice(_Part):

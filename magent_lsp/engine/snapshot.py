@@ -20,7 +20,6 @@ from magent_lsp.store.grants import GrantStore
 from magent_lsp.store.problems import Problem
 from magent_lsp.store.skills import Skill, load_skills
 from magent_lsp.store.trust import TrustStore
-from magent_lsp.tools.registry import TOOLS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +62,8 @@ class Snapshot:
     @property
     def tools(self) -> tuple[Tool, ...]:
         """All tools in their stable order."""
+        from magent_lsp.tools.registry import TOOLS  # with the first run: a server that has none does without
+
         return (*TOOLS, *self.extra_tools)
 
     def policy(

@@ -41,7 +41,7 @@ Pattern = Annotated[str, AfterValidator(_regex)]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class Call(_Part):

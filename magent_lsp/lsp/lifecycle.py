@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib
+import linecache
 import logging
 from collections.abc import Coroutine
 from pathlib import Path
@@ -286,5 +287,6 @@ class Lifecycle:
 
 def _import() -> Any:
     """Load what is heavy, after `initialize` was answered."""
+    linecache.clearcache()  # 1.6 MB: attrs keeps the source of every method that it made for lsprotocol
     importlib.import_module("magent_lsp.lsp.commands.registry")
     return importlib.import_module("magent_lsp.lsp.edge")

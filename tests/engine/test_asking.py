@@ -71,7 +71,7 @@ async def test_while_it_waits_the_run_says_so_and_its_time_stands_still(
         await asked.wait()
     (info,) = magent.running()
     assert (info.state, info.doing) == ("waiting", "waiting for you")
-    run = magent._driver.runs.find(started.run_id)
+    run = magent._runner.driver.runs.find(started.run_id)
     before = run.budget.seconds
     await asyncio.to_thread(lambda: None)
     assert run.budget.seconds == pytest.approx(before, abs=0.005)

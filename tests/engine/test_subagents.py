@@ -103,7 +103,7 @@ async def test_an_agent_remembers_and_gets_its_next_task_in_a_later_run(desk: De
     started = desk.magent.start(RunRequest(prompt="SECOND"))
     assert (await desk.magent.wait(started.run_id)).text == "2."
     assert results(desk, started.session_id)[1].text == "b.py too"
-    (member,) = desk.magent._driver.crew.of(desk.workspace)
+    (member,) = desk.magent._runner.driver.crew.of(desk.workspace)
     texts = [m.text for m in member.session.messages]
     assert any("LOOK" in text for text in texts)
     assert any("Message from the build agent:\nAND NOW b.py" in text for text in texts)
@@ -128,7 +128,7 @@ async def test_a_message_to_an_agent_at_work_is_taken_in_between_its_steps(
         await server.arrived(4)
     server.release()
     assert (await task).text == "Done."
-    (member,) = desk.magent._driver.crew.of(desk.workspace)
+    (member,) = desk.magent._runner.driver.crew.of(desk.workspace)
     assert any("ALSO c.py" in m.text for m in member.session.messages)
     assert member.result is not None
     assert member.result.text == "both"
@@ -233,7 +233,7 @@ async def test_nobody_borrows_the_rights_of_an_agent_that_works_for_another(
     build = desk.magent.start(RunRequest(prompt="BUILD"))
     async with asyncio.timeout(60):
         await server.arrived(2)
-        while len(desk.magent._driver.crew.of(desk.workspace)) == 0:
+        while len(desk.magent._runner.driver.crew.of(desk.workspace)) == 0:
             desk.events.news.clear()
             await desk.events.news.wait()
     plan = desk.magent.start(RunRequest(prompt="PLAN", agent="plan"))
@@ -287,7 +287,7 @@ async def test_agents_that_wait_for_each_other_are_told(desk: Desk, cast: Cast) 
     )
     async with asyncio.timeout(60):
         assert (await desk.run("ROOT")).text == "Done."
-    (member,) = desk.magent._driver.crew.of(desk.workspace)
+    (member,) = desk.magent._runner.driver.crew.of(desk.workspace)
     texts = [m.text for m in member.session.messages if isinstance(m, ToolMessage)]
     assert "waits for you" in texts[0]
     assert "is you" in texts[1]
@@ -308,7 +308,7 @@ async def test_a_circle_over_two_agents_is_told(desk: Desk, cast: Cast) -> None:
     cast.part("TWO", say("two"), say("", call("wait_agent", agent="general-1")), say("helped"))
     async with asyncio.timeout(60):
         assert (await desk.run("ROOT")).stop_reason == "end_turn"
-    two = desk.magent._driver.crew.find(desk.workspace, "general-2")
+    two = desk.magent._runner.driver.crew.find(desk.workspace, "general-2")
     texts = [m.text for m in two.session.messages if isinstance(m, ToolMessage)]
     assert any("waits for you" in text for text in texts)
 
@@ -387,7 +387,7 @@ async def test_a_person_s_prompt_to_an_agent_s_session_waits_for_its_run(
     task = asyncio.create_task(desk.run("ROOT"))
     async with asyncio.timeout(60):
         await server.arrived(3)
-    (member,) = desk.magent._driver.crew.of(desk.workspace)
+    (member,) = desk.magent._runner.driver.crew.of(desk.workspace)
     await desk.magent.open_session(member.session.id)
     started = desk.magent.start(RunRequest(prompt="and you?", session_id=member.session.id, agent="ask"))
     assert started.queued

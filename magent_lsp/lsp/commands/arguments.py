@@ -17,7 +17,9 @@ Scoped = Literal["line", "region", "buffer", "directory", "project"]
 class Arguments(BaseModel):
     """Arguments in camelCase; unknown fields are refused by name, null means absent."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=False, extra="forbid", frozen=True)
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=False, extra="forbid", frozen=True, defer_build=True
+    )
 
     @model_validator(mode="before")
     @classmethod

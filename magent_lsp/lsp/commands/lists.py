@@ -4,7 +4,6 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from magent_lsp.core.events import to_json
-from magent_lsp.engine.builtins import SUMMARIES
 from magent_lsp.lsp.commands.arguments import Nothing, ToolsArguments
 from magent_lsp.lsp.commands.spec import Command
 
@@ -46,6 +45,8 @@ async def models(edge: "Edge", arguments: Nothing) -> list[Any]:
 
 async def slash_commands(edge: "Edge", arguments: Nothing) -> list[dict[str, Any]]:
     """Commands that a prompt may begin with."""
+    from magent_lsp.engine.builtins import SUMMARIES
+
     built_in = [
         {
             "name": name,

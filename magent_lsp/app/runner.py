@@ -1,0 +1,89 @@
+"""Makes, drives and takes back runs; loaded with the first one, as a server that ran nothing does without."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from magent_lsp.app.model_access import ModelAccess
+from magent_lsp.core.agent import Agent
+from magent_lsp.core.ports import Editor, EventSink
+from magent_lsp.core.request import RunRequest
+from magent_lsp.core.session import Session
+from magent_lsp.engine.builtins import Desk, builtin_commands
+from magent_lsp.engine.drive import Driver, choose_agent
+from magent_lsp.engine.explain import explain
+from magent_lsp.engine.gate import Gate
+from magent_lsp.engine.run import Host, Run
+from magent_lsp.engine.snapshot import Snapshot
+from magent_lsp.engine.undo import Undo
+from magent_lsp.permissions.decision import Decision
+from magent_lsp.store.blobs import BlobStore
+from magent_lsp.store.dirs import Dirs
+from magent_lsp.store.sessions import SessionStore
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workplace:
+    """What runs of one client find there."""
+
+    dirs: Dirs
+    editor: Editor
+    gate: Gate
+    access: ModelAccess
+    sessions: SessionStore
+    blobs: BlobStore
+    sink: EventSink
+    load: Callable[[Path | None], Snapshot]
+    folders: Callable[[], tuple[Path, ...]]
+    remember: Callable[[Sequence[Any], str], None]
+    """Stores permission rules for good, with the reason."""
+    settled: Callable[[Run], None]
+    interactive: bool
+    assume_yes: bool
+
+
+class Runner:
+    """The runs of one client, and the way back."""
+
+    def __init__(self, place: Workplace, desk: Desk) -> None:
+        access = place.access
+        self.undo = Undo(place.blobs, place.sessions)
+        host = Host(
+            editor=place.editor,
+            gate=place.gate,
+            model=access.models,
+            model_settings=access.settings,
+            small_settings=access.small,
+            context_limit=access.context_limit,
+            keep_edit=self.undo.keep,
+            remember=place.remember,
+            environment=access.child_environment,
+            redact=access.redact,
+            scratch=place.dirs.state / "output",
+            interactive=place.interactive,
+            assume_yes=place.assume_yes,
+        )
+        self.driver = Driver(
+            host=host,
+            dirs=place.dirs,
+            sessions=place.sessions,
+            sink=place.sink,
+            load=place.load,
+            folders=place.folders,
+            builtins=builtin_commands(desk),
+            settled=place.settled,
+        )
+        self.runs = self.driver.runs
+
+    def agent(self, name: str | None, snapshot: Snapshot) -> Agent:
+        """The agent of that name; None: the default one; CallerError if it is none for people."""
+        request = RunRequest(prompt="", agent=name)
+        session = Session(id="", folder=Path(), agent=snapshot.settings.agent)
+        return choose_agent(request, session, snapshot, child=False)
+
+    def explain(
+        self, tool: str, arguments: Mapping[str, Any], agent: str | None, snapshot: Snapshot
+    ) -> Decision:
+        """The verdict on a call and why; CallerError for an unknown tool or bad arguments."""
+        return explain(tool, arguments, self.agent(agent, snapshot), snapshot, self.driver.place())
