@@ -25,6 +25,7 @@ from magent_lsp.permissions.words import word
 from magent_lsp.permissions.wrappers import Inner, look_through
 
 TOOL: Final = "bash"
+CONFINED: Final = "A run that was started on a part of the project may only use commands that read."
 NO_ATOMS: Final = set_of("pwd : true false test [ cd pushd popd chdir")
 """Builtins that do nothing by themselves; their paths and substitutions are judged."""
 MOVES: Final = frozenset({"cd", "pushd", "chdir"})
@@ -109,15 +110,11 @@ class _Reader:
         """What cannot be analysed asks, except in the sandbox, where the rules alone decide."""
         ruling = self.case.ruling(TOOL, TextItem(text="\0", literal=False))
         verdict = ruling.verdict
-        if self.scoped():
+        if self.case.policy.confined:
             verdict = "deny"
         elif verdict == "allow" and not (sandbox and self.case.policy.sandboxed):
             verdict = "ask"
         self.add(verdict, self.whole[:200], problem, ruling.rule)
-
-    def scoped(self) -> bool:
-        """Whether only the read-only table is open."""
-        return any(policy.scope is not None for policy in self.case.policy.chain())
 
     def ruled(self, subject: Subject, item: TextItem) -> Atom:
         """The rules' own verdict on a command."""
@@ -140,8 +137,8 @@ class _Reader:
             opened = self.case.opened(TOOL, item) if protected else names_token(atom.rule, token)
             if atom.verdict != "deny" and not opened:
                 atom = replace(atom, verdict="ask", reason=reason, protected=atom.protected or protected)
-        if self.scoped() and not item.read_only:
-            atom = replace(atom, verdict="deny", reason="A scoped run may only use commands that read.")
+        if self.case.policy.confined and not item.read_only:
+            atom = replace(atom, verdict="deny", reason=CONFINED)
         if atom.verdict == "ask" and not atom.protected:
             atom = replace(
                 atom,
@@ -322,8 +319,8 @@ class _Reader:
             self.raised(text, f"In which folder `{text[:60]}` lies is only known when it runs.")
         elif text.startswith("~") and text[1:2] not in ("", "/"):
             self.raised(text, f"`{text[:60]}` lies in another person's home.")
-        if use.write and self.scoped():
-            self.add("deny", text, "A scoped run may only use commands that read.")
+        if use.write and self.case.policy.confined:
+            self.add("deny", text, CONFINED)
 
     def touch(self, tool: str, use: FileUse, folder: str | None) -> None:
         """One tool's verdict on a file, and on what a wildcard or a whole folder covers."""

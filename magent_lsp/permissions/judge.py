@@ -90,8 +90,9 @@ def _named(case: Case, subject: Subject) -> Atom:
     ruling = case.ruling(subject.tool, item)
     atom = Atom(subject=subject, verdict=ruling.verdict, reason=say(subject, ruling), rule=ruling.rule)
     if subject.tool == "editor_eval" and atom.verdict != "deny":
-        if any(policy.scope is not None for policy in case.policy.chain()):
-            return replace(atom, verdict="deny", reason="A scoped run may not run code in the editor.")
+        if case.policy.confined:
+            reason = "A run that was started on a part of the project may not run code in the editor."
+            return replace(atom, verdict="deny", reason=reason)
         if not case.opened(subject.tool, item):
             return replace(atom, verdict="ask", reason="Code in the editor is always asked.", protected=True)
     if atom.verdict == "ask":

@@ -122,6 +122,11 @@ class Policy:
     headless_allow: tuple[Rule, ...] = ()
     """`--allow` of the command line: opens what is otherwise always asked."""
 
+    @property
+    def confined(self) -> bool:
+        """Whether the run was started on less than the whole project, so that its commands may only read."""
+        return any(policy.scope is not None and policy.scope.kind != "project" for policy in self.chain())
+
     def chain(self) -> Iterator["Policy"]:
         """This policy and those of its parents."""
         policy: Policy | None = self

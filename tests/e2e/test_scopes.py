@@ -89,18 +89,32 @@ async def test_wider_scopes(stage: Stage, scope: str, inside: str, outside: str)
     (stage.workspace / inside).write_text(TEXT)
 
 
+async def test_a_run_for_the_whole_project_runs_commands_as_any_other(stage: Stage) -> None:
+    uri = (stage.workspace / "b.py").as_uri()
+    stage.cast(
+        "make everything",
+        say("", call("bash", command="echo made > made.txt"), call("bash", command="echo owned > ../owned")),
+        say("", call("done", summary="Made.")),
+    )
+    run = await stage.run("make everything", uri=uri, scope="project")
+    assert (run.stop, run.text) == ("end_turn", "Made.")
+    assert (stage.workspace / "made.txt").read_text() == "made\n"
+    assert not (stage.home / "owned").exists()
+    assert "outside the project" in run.results("bash")[1]
+    assert not run.of("permission_requested")
+
+
 async def test_several_work_at_once_and_those_that_overlap_wait(stage: Stage) -> None:
     buffer = stage.client.buffers[(stage.workspace / "a.py").as_uri()]
     for name in ("first", "second"):
         stage.cast(f"the {name} region", say(["a", "b"], hold=True), say("over"))
     stage.cast("the same region", say("mine at last"))
-    before = len(stage.server.requests)
     first = await stage.start("the first region", uri=buffer.uri, range=buffer.range("one = 1"), scope="line")
     second = await stage.start(
         "the second region", uri=buffer.uri, range=buffer.range("six = 6"), scope="line"
     )
     same = await stage.start("the same region", uri=buffer.uri, range=buffer.range("one = 1"), scope="line")
-    await stage.server.arrived(before + 2)
+    await stage.reached("the first region", "the second region")
     assert "queued" not in first
     assert "queued" not in second
     assert same["queued"] is True

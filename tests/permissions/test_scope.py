@@ -59,8 +59,27 @@ def test_a_scoped_run_writes_nothing_by_commands(command: str) -> None:
     assert bash(command, rules).verdict == "deny"
 
 
+@pytest.mark.parametrize(
+    ("command", "verdict"),
+    [
+        ("git status", "allow"),
+        ("make", "ask"),
+        ("echo a > src/a.py", "ask"),
+        ("rm x", "deny"),
+        ("echo a > ../x", "deny"),
+        ("make; tee /tmp/x < src/a.py", "deny"),
+    ],
+)
+def test_commands_for_the_whole_project_follow_the_usual_rules_and_stay_in_it(
+    command: str, verdict: Verdict
+) -> None:
+    rules = {"bash": {"*": "ask", "git status *": "allow", "rm *": "deny", "echo *": "allow"}}
+    assert bash(command, policy(rules, scope=Scope(kind="project"))).verdict == verdict
+
+
 def test_a_scoped_run_runs_no_code_in_the_editor() -> None:
     assert named("editor_eval", "", policy(scope=Scope(kind="buffer", path=FILE))).verdict == "deny"
+    assert named("editor_eval", "", policy(scope=Scope(kind="project"))).verdict == "ask"
 
 
 def _edit(*replacements: tuple[int, int, str], text: str = TEXT) -> TextEdits:
