@@ -116,6 +116,8 @@ class ToolContext:
     """The environment for child processes, without the secrets we know."""
     scratch: Path | None = None
     """A folder of ours for output that is too long to show; None: nowhere."""
+    own: tuple[Path, ...] = ()
+    """Folders of our config and state, which no command may change."""
 
     @property
     def folder(self) -> Path:

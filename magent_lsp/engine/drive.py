@@ -315,6 +315,7 @@ class Driver:
             load_skill=lambda name, arguments: load_skill(run, name, arguments),
             environment=lambda: self._host.environment(run.settings),
             scratch=self._host.scratch,
+            own=run.place.own,
         )
 
     def _can_ask(self, run: Run) -> bool:

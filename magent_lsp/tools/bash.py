@@ -53,7 +53,8 @@ async def _run(input: Input, context: ToolContext) -> Proposal:
 async def _execute(input: Input, context: ToolContext) -> ToolResult:
     env = context.environment()
     cwd = context.folder
-    words = await asyncio.to_thread(_prefix, context, cwd)
+    box = await asyncio.to_thread(_sandbox, context, cwd)
+    words = box.words if box else []
     shell = await asyncio.to_thread(_shell, env.get("PATH"))
     stale = _stale_note(_unsaved(context), context.folder)
     limit = max(context.settings.max_tool_output_chars - _ROOM, _ROOM)
@@ -71,19 +72,23 @@ async def _execute(input: Input, context: ToolContext) -> ToolResult:
         )
     except BaseException:
         _remove(file)
+        if box:
+            await asyncio.to_thread(box.tidy, context.scratch)
         raise
+    tidied = await asyncio.to_thread(box.tidy, context.scratch) if box else ""
     if words and finished.code and finished.text.startswith("bwrap: "):
         await sandbox.check(words, cwd, env)
-    return await asyncio.to_thread(_result, finished, timeout, limit, stale)
+    return await asyncio.to_thread(_result, finished, timeout, limit, (tidied, stale))
 
 
-def _prefix(context: ToolContext, cwd: Path) -> list[str]:
+def _sandbox(context: ToolContext, cwd: Path) -> sandbox.Sandbox | None:
     if not cwd.is_dir():
         raise ToolError(f"The workspace folder {str(cwd)!r} does not exist, so no command can run in it.")
     if context.settings.bash.sandbox != "bwrap":
-        return []
+        return None
     env = context.environment()
-    return sandbox.prefix(context.folders, cwd, env, network=context.settings.bash.network)
+    network = context.settings.bash.network
+    return sandbox.make(context.folders, cwd, env, network=network, own=context.own)
 
 
 def _shell(path: str | None) -> str:
@@ -107,7 +112,7 @@ def _stale_note(unsaved: Sequence[Document], folder: Path) -> str:
     return f"[Unsaved in the editor, so the command saw an older version on disk: {names}{more}]"
 
 
-def _result(finished: process.Finished, timeout: float, limit: int, stale: str) -> ToolResult:
+def _result(finished: process.Finished, timeout: float, limit: int, more: Sequence[str]) -> ToolResult:
     cleaned = clean(finished.text)
     at = None if finished.at is None else len(clean(finished.text[: finished.at]))
     lines = cut_lines(cleaned) if at is None else cut_lines(cleaned[:at]) + cut_lines(cleaned[at:])
@@ -127,8 +132,7 @@ def _result(finished: process.Finished, timeout: float, limit: int, stale: str) 
         notes.append(f"[Exit code {finished.code}]")
     if finished.group is not None and not finished.timed_out:
         notes.append(f"[Still running in the background; end it with: kill -- -{finished.group}]")
-    if stale:
-        notes.append(stale)
+    notes += filter(None, more)
     body = text.rstrip("\n")
     if not body and not (finished.timed_out or finished.code):
         body = "[No output, exit code 0]"

@@ -1,40 +1,42 @@
-"""Bubblewrap: commands that can write only to the workspace."""
+"""Bubblewrap: commands that can write only to the workspace, and there to nothing that runs later outside."""
 
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from magent_lsp.core.errors import ToolError
 from magent_lsp.tools import process
-
-_PINNED = (".git",)
-"""Folders that stay where they are, so that none can be put in the place of what is read-only in them."""
-_READ_ONLY_INSIDE = (
-    ".git/config",
-    ".git/hooks",
-    ".gitmodules",
-    ".magent",
-    ".agents",
-    ".claude",
-    ".opencode",
-    ".mcp.json",
-    ".vscode",
-    ".idea",
-    ".devcontainer",
-    ".husky",
-    ".envrc",
-    ".npmrc",
-    ".pre-commit-config.yaml",
-)
-"""What runs code later, outside of the sandbox, stays as it is."""
+from magent_lsp.tools.intruders import Guard
 
 _MEND = "Install bubblewrap, allow unprivileged user namespaces, or set `bash.sandbox` to `off`."
 
 
-def prefix(folders: Sequence[Path], cwd: Path, env: Mapping[str, str], *, network: bool) -> list[str]:
-    """The words before a command that put it into the sandbox; ToolError if there is no `bwrap`.
+class Sandbox:
+    """One sandbox for one command."""
+
+    def __init__(self, words: Sequence[str], guard: Guard) -> None:
+        self.words = list(words)
+        """They stand before the command."""
+        self._guard = guard
+
+    def tidy(self, held: Path | None) -> str:
+        """Take away what the command put where it would run outside the sandbox; a note for the model."""
+        return self._guard.clear(held)
+
+
+def make(
+    folders: Sequence[Path],
+    cwd: Path,
+    env: Mapping[str, str],
+    *,
+    network: bool,
+    own: Sequence[Path] = (),
+) -> Sandbox:
+    """A sandbox for one command; ToolError if there is no `bwrap`.
 
     The workspace folders are writable, all else is read-only; `/tmp` and `/run` are empty and private.
+    `own` are folders of this program, which are read-only wherever they are.
     """
     program = shutil.which("bwrap", path=env.get("PATH"))
     if program is None:
@@ -45,13 +47,15 @@ def prefix(folders: Sequence[Path], cwd: Path, env: Mapping[str, str], *, networ
     words += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/run"]
     if network:  # the resolver's own files live there on many systems
         words += ["--ro-bind-try", "/run/systemd/resolve", "/run/systemd/resolve"]
-    for folder in folders:
+    real = [Path(os.path.realpath(folder)) for folder in folders]
+    for folder in real:
         words += ["--bind", str(folder), str(folder)]
-        for name in _PINNED:
-            words += ["--bind-try", str(folder / name), str(folder / name)]
-        for name in _READ_ONLY_INSIDE:
-            words += ["--ro-bind-try", str(folder / name), str(folder / name)]
-    return [*words, "--chdir", str(cwd), "--"]
+    guard = Guard(real)
+    for path in guard.pinned:  # stay where they are, so that no other is put in their place
+        words += ["--bind-try", str(path), str(path)]
+    for path in [*guard.kept, *(Path(os.path.realpath(each)) for each in own)]:
+        words += ["--ro-bind-try", str(path), str(path)]
+    return Sandbox([*words, "--chdir", os.path.realpath(cwd), "--"], guard)
 
 
 async def check(words: Sequence[str], cwd: Path, env: Mapping[str, str]) -> None:
