@@ -1,7 +1,7 @@
 """What it costs to add something, as the architecture promises: one of each is added to a copy, and works.
 
-A tool is a file and a line, with its name and default verdict among the rules; an agent, a skill and a slash
-command are a Markdown file, a setting is a field, an editor command a function with its entry and its name.
+A tool is a file and a line, an agent, a skill and a slash command are a Markdown file, a setting is a field,
+an editor command is a function and a line.
 """
 
 import re
@@ -97,13 +97,9 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     package = home / "magent_lsp"
     shutil.copytree(ROOT / "magent_lsp", package, ignore=shutil.ignore_patterns("__pycache__"))
     builtin = package / "store" / "builtin"
-    # A tool: a file, and its name in the registry (its import stands beside it).
+    # A tool: a file, and a line with what holds where no rule speaks of it.
     (package / "tools" / "shout.py").write_text(TOOL.lstrip(), encoding="utf-8")
-    registry = package / "tools" / "registry.py"
-    add(registry, "TOOLS: tuple[Tool, ...]", "from magent_lsp.tools import shout\n\n")
-    add(registry, "    done.TOOL,\n", "    shout.TOOL,\n")
-    add(package / "permissions" / "rules.py", '    "ask_user",\n', '    "shout",\n')
-    add(package / "permissions" / "defaults.py", '    "ask_user": "allow",\n', '    "shout": "allow",\n')
+    add(package / "permissions" / "tools.py", '    "ask_user": ', '    "shout": Standing("allow"),\n')
     # An agent, a skill and a command: a Markdown file each.
     (builtin / "agents" / "singer.md").write_text(
         "---\ndescription: Sings.\npermission:\n  '*': deny\n  shout: allow\n---\nYou sing.\n"
@@ -117,18 +113,11 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "    warm_up: bool = Field(",
         '    loud: bool = Field(False, description="Whether to sing loudly.")\n',
     )
-    # An editor command: a function with its entry, and the name that is advertised before anything is loaded.
+    # An editor command: a function, and a line with its name, which is advertised before anything is loaded.
     commands = package / "lsp" / "commands"
-    add(
-        commands / "lists.py",
-        "COMMANDS = (\n",
-        "async def sing(edge: 'Edge', arguments: Nothing) -> str:\n    return 'la'\n\n\n",
-    )
-    text = (commands / "lists.py").read_text()
-    (commands / "lists.py").write_text(
-        text.replace("COMMANDS = (\n", 'COMMANDS = (\n    Command("magent.sing", Nothing, sing),\n')
-    )
-    add(commands / "names.py", '    "magent.doctor",\n', '    "magent.sing",\n')
+    with (commands / "lists.py").open("a") as stream:
+        stream.write("\n\nasync def sing(edge: 'Edge', arguments: Nothing) -> str:\n    return 'la'\n")
+    add(commands / "names.py", '    "magent.doctor": ', '    "magent.sing": "lists.sing",\n')
     (home / "script.yaml").write_text(SCRIPT)
     ran = subprocess.run(
         [sys.executable, "-c", CHECK, str(home)],
@@ -158,9 +147,7 @@ def test_each_is_there_and_works(said: dict[str, str]) -> None:
 
 def test_the_architecture_page_says_the_same() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    assert re.search(
-        r"\| a tool \| a file in `tools/`, a line in `tools/registry.py`, .* `permissions/`", page
-    )
+    assert re.search(r"\| a tool \| a file in `tools/`, a line in `permissions/tools.py` \|", page)
     assert re.search(r"\| an agent, a command, a skill \| a Markdown file", page)
     assert re.search(r"\| a setting \| a field", page)
-    assert re.search(r"\| an editor command \| a function", page)
+    assert re.search(r"\| an editor command \| a function .*, a line in `lsp/commands/names.py` \|", page)

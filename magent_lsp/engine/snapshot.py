@@ -11,7 +11,8 @@ from magent_lsp.core.config import Settings
 from magent_lsp.core.request import Scope
 from magent_lsp.core.tool import Tool
 from magent_lsp.permissions.defaults import default_layer
-from magent_lsp.permissions.rules import READ_ONLY, Layer, Policy, Rule, Source, parse_permission
+from magent_lsp.permissions.rules import Layer, Policy, Rule, Source, parse_permission
+from magent_lsp.permissions.tools import READ_ONLY
 from magent_lsp.store.agents import Registry, load_agents
 from magent_lsp.store.commands import Command, load_commands
 from magent_lsp.store.config import Loaded, load_settings

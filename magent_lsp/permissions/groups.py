@@ -6,7 +6,8 @@ from typing import Final
 
 from magent_lsp.permissions.globs import text_matches, universal
 from magent_lsp.permissions.paths import compile_pattern, fold_name
-from magent_lsp.permissions.rules import TEXT_TOOLS, Layer, Rule
+from magent_lsp.permissions.rules import Layer, Rule
+from magent_lsp.permissions.tools import TEXT_TOOLS
 
 _ENDING: Final = re.compile(r"(?:\*\*/)?\*([^*?\[\]\\/~]+)", re.ASCII)
 """`*.pem`: any name with this ending."""

@@ -8,16 +8,8 @@ from magent_lsp.core.tool import Verdict
 from magent_lsp.permissions.globs import broad, text_matches, universal
 from magent_lsp.permissions.groups import entries, names_in
 from magent_lsp.permissions.paths import compile_pattern, fold_name, segments_match
-from magent_lsp.permissions.rules import (
-    LAYERS,
-    READ_ONLY,
-    STRICTNESS,
-    TEXT_TOOLS,
-    USER_LEVEL,
-    Layer,
-    Policy,
-    Rule,
-)
+from magent_lsp.permissions.rules import LAYERS, STRICTNESS, USER_LEVEL, Layer, Policy, Rule
+from magent_lsp.permissions.tools import READ_ONLY, TEXT_TOOLS
 from magent_lsp.permissions.urls import host_fits
 
 

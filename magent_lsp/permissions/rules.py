@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 from magent_lsp.core.request import Scope
 from magent_lsp.core.tool import Verdict
 from magent_lsp.permissions.paths import MAX_PATTERN, pattern_problem
+from magent_lsp.permissions.tools import READ_ONLY, TEXT_TOOLS, TOOLS
 
 if TYPE_CHECKING:
     from magent_lsp.permissions.groups import Group
@@ -24,35 +25,6 @@ STRICTNESS: Final[Mapping[Verdict, int]] = {"allow": 0, "ask": 1, "deny": 2}
 
 MAX_RULES: Final = 500
 """In one source; more is a mistake, or an attempt to make every call slow."""
-
-TOOLS: Final = (
-    "read_file",
-    "list_dir",
-    "glob",
-    "grep",
-    "edit_file",
-    "write_file",
-    "bash",
-    "fetch",
-    "diagnostics",
-    "todo",
-    "skill",
-    "delegate",
-    "message_agent",
-    "wait_agent",
-    "list_agents",
-    "close_agent",
-    "ask_user",
-    "propose",
-    "done",
-    "editor_eval",
-)
-
-TEXT_TOOLS: Final = frozenset({"bash", "fetch", "skill", "delegate"})
-"""Tools whose patterns are plain texts, not paths."""
-
-READ_ONLY: Final = "@read-only"
-"""A pattern of `bash` that stands for the table of commands that only read."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from magent_lsp.permissions.rules import TOOLS
+from magent_lsp.permissions.tools import TOOLS
 
 CLAUDE = {
     "Read": "read_file",

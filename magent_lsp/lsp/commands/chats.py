@@ -11,7 +11,6 @@ from magent_lsp.core.request import RunRequest
 from magent_lsp.lsp import chat
 from magent_lsp.lsp.commands.arguments import OpenChatArguments, SendArguments
 from magent_lsp.lsp.commands.runs import acknowledged, title_of
-from magent_lsp.lsp.commands.spec import Command
 from magent_lsp.lsp.convert import to_path, to_uri
 from magent_lsp.lsp.watch import Watched
 
@@ -85,9 +84,3 @@ def _write_new(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
         path.write_text(text, encoding="utf-8", newline="\n")
-
-
-COMMANDS = (
-    Command("magent.openChat", OpenChatArguments, open_chat),
-    Command("magent.send", SendArguments, send),
-)

@@ -9,7 +9,6 @@ from lsprotocol import types
 from magent_lsp.core.agent import Agent
 from magent_lsp.core.errors import CallerError, UnknownId
 from magent_lsp.lsp.commands.arguments import Nothing, SaveAgentArguments
-from magent_lsp.lsp.commands.spec import Command
 from magent_lsp.lsp.convert import to_path, to_uri
 from magent_lsp.lsp.outcomes import write_answer
 from magent_lsp.store.agent_save import save_agent as write_agent
@@ -63,9 +62,3 @@ def _target(edge: "Edge", arguments: SaveAgentArguments, agent: Agent) -> Path:
     if agent.source is not None and not agent.native:
         return agent.source
     return (base / ".magent" if edge.app.folders else base) / "agent" / f"{arguments.name}.md"
-
-
-COMMANDS = (
-    Command("magent.doctor", Nothing, doctor),
-    Command("magent.saveAgent", SaveAgentArguments, save_agent),
-)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 from magent_lsp.core.events import to_json
 from magent_lsp.lsp.commands.arguments import Nothing, ToolsArguments
-from magent_lsp.lsp.commands.spec import Command
 
 if TYPE_CHECKING:
     from magent_lsp.lsp.edge import Edge
@@ -86,12 +85,3 @@ async def tools(edge: "Edge", arguments: ToolsArguments) -> list[dict[str, Any]]
         {"name": tool.name, "description": tool.description, "kind": tool.kind}
         for tool in edge.app.tools(arguments.agent)
     ]
-
-
-COMMANDS = (
-    Command("magent.agents", Nothing, agents),
-    Command("magent.models", Nothing, models),
-    Command("magent.slashCommands", Nothing, slash_commands),
-    Command("magent.skills", Nothing, skills),
-    Command("magent.tools", ToolsArguments, tools),
-)

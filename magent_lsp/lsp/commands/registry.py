@@ -1,21 +1,26 @@
-"""All commands, and how one is executed."""
+"""How a command is found and executed."""
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from magent_lsp.core.errors import CallerError
-from magent_lsp.lsp.commands import chats, files, lists, permissions, runs, sessions, trust
+from magent_lsp.lsp.commands import names
 from magent_lsp.lsp.commands.arguments import check, one_object
 from magent_lsp.lsp.commands.spec import Command
 
 if TYPE_CHECKING:
     from magent_lsp.lsp.edge import Edge
 
-COMMANDS: Mapping[str, Command] = {
-    command.name: command
-    for module in (runs, permissions, trust, lists, sessions, files, chats)
-    for command in module.COMMANDS
-}
+
+def _command(name: str, place: str) -> Command:
+    """The command that a function is; the class of its arguments is what it declares."""
+    module, _, function = place.partition(".")
+    run = getattr(import_module(f"{__package__}.{module}"), function)
+    return Command(name, run.__annotations__["arguments"], run)
+
+
+COMMANDS: Mapping[str, Command] = {name: _command(name, place) for name, place in names.COMMANDS.items()}
 
 
 async def execute(edge: "Edge", name: str, arguments: Sequence[Any] | None) -> Any:

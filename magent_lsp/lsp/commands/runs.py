@@ -15,7 +15,6 @@ from magent_lsp.lsp.commands.arguments import (
     SteerArguments,
     shorten,
 )
-from magent_lsp.lsp.commands.spec import Command
 from magent_lsp.lsp.convert import to_uri
 from magent_lsp.lsp.focus import look
 from magent_lsp.lsp.watch import Watched
@@ -138,14 +137,3 @@ def title_of(prompt: str) -> str:
 
 def _uris(edge: "Edge", paths: Sequence[Path]) -> list[str]:
     return [edge.spell(to_uri(path)) for path in paths]
-
-
-COMMANDS = (
-    Command("magent.prompt", PromptArguments, prompt),
-    Command("magent.ask", AskArguments, ask),
-    Command("magent.steer", SteerArguments, steer),
-    Command("magent.cancel", MaybeRunArguments, cancel),
-    Command("magent.status", Nothing, status),
-    Command("magent.undo", RunArguments, undo),
-    Command("magent.redo", RunArguments, redo),
-)

@@ -16,7 +16,6 @@ from magent_lsp.lsp.commands.arguments import (
     SessionsArguments,
 )
 from magent_lsp.lsp.commands.runs import acknowledged
-from magent_lsp.lsp.commands.spec import Command
 from magent_lsp.lsp.convert import to_path
 from magent_lsp.lsp.watch import Watched
 from magent_lsp.store.listing import SessionInfo
@@ -109,16 +108,3 @@ def _folder(value: str) -> Path:
     if path is None or not path.is_absolute():
         raise CallerError(f"'folder' {value!r} is no folder: give a file URI or an absolute path.")
     return path
-
-
-COMMANDS = (
-    Command("magent.sessions", SessionsArguments, sessions),
-    Command("magent.searchSessions", SearchArguments, search),
-    Command("magent.newSession", NewSessionArguments, new),
-    Command("magent.forkSession", ForkArguments, fork),
-    Command("magent.renameSession", RenameArguments, rename),
-    Command("magent.summarizeSession", SessionArguments, summarize),
-    Command("magent.exportSession", ExportArguments, export),
-    Command("magent.compactSession", SessionArguments, compact),
-    Command("magent.deleteSession", SessionArguments, delete),
-)

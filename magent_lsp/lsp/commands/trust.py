@@ -7,7 +7,6 @@ from pygls.exceptions import JsonRpcException
 
 from magent_lsp.core.errors import CallerError, MagentError
 from magent_lsp.lsp.commands.arguments import TrustArguments
-from magent_lsp.lsp.commands.spec import Command
 from magent_lsp.lsp.convert import to_path
 from magent_lsp.lsp.outcomes import write_answer
 
@@ -77,6 +76,3 @@ def _trust(edge: "Edge", review: "Review") -> None:
     edge.reviewing = None
     edge.reload()
     edge.server.message(types.MessageType.Info, f"Magent: the config of {review.folder} is trusted now.")
-
-
-COMMANDS = (Command("magent.trust", TrustArguments, trust),)
