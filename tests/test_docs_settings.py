@@ -85,12 +85,15 @@ def test_the_example_command(tmp_path: Path) -> None:
     found = load_commands(tmp_path, Dirs.under(tmp_path / "home"), True)
     assert found.problems == ()
     command = found.commands["changes"]
-    assert (command.agent, command.code_action, command.argument_hint) == ("ask", True, "<tag>")
+    assert (command.agent, command.code_action, command.argument_hint) == ("ask", True, "<tag> [for whom]")
     assert command.restriction == {
         "*": "deny",
         "read_file": "allow",
         "bash": {"*": "deny", "git log *": "allow"},
     }
+    assert expand(command, 'v1 "people who pay"').parts[0].text == (
+        "Explain what changed since v1. Who reads it: people who pay\n\nCommits: "
+    )
     parts = [part for part in expand(command, "v1").parts if isinstance(part, Shell | FileRef)]
     assert parts == [Shell("git log --oneline v1..HEAD"), FileRef("docs/style.md", "@docs/style.md")]
 

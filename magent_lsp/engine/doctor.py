@@ -108,7 +108,8 @@ def _configuration(snapshot: Snapshot, folders: Sequence[Path], dirs: Dirs) -> I
         yield Line(name="trust", state="warn", detail=detail, mend=mend)
     for problem in snapshot.problems:
         state: State = "fail" if problem.severity == "error" else "warn"
-        mend = "Mend the file; its defaults are in force until then."
+        where = f"in {problem.path.name}" if problem.path else "there"
+        mend = f"Mend it {where}; that counts from the next prompt on."
         yield Line(name="problem", state=state, detail=str(problem), mend=mend)
 
 
@@ -143,6 +144,8 @@ async def _model(
         where = chosen.api_base or "the provider"
         why = str(error) or "no answer in time"
         mend = "Check the network, `apiBase`, and whether the server runs."
+        if chosen.model.startswith("scripted:"):
+            where, mend = "the script", "Name one that exists in `model`."
         return line, Line(name="reachable", state="fail", detail=f"{where}: {why}", mend=mend)
     return line, Line(name="reachable", state="ok", detail=words)
 

@@ -35,6 +35,16 @@ def test_a_script_is_looked_for_where_a_run_looks(program: Program) -> None:
     assert lines(report)["reachable"]["state"] != "ok"
 
 
+def test_a_bad_verdict_counts_as_deny_and_nothing_says_otherwise(program: Program) -> None:
+    program.config.write_text("permission:\n  bash:\n    touch *: no\n")
+    done = program("doctor")
+    [at] = [number for number, line in enumerate(done.out.splitlines()) if "config.yaml:3" in line]
+    said = "\n".join(done.out.splitlines()[at : at + 2])
+    assert "counts as deny" in said
+    assert "Mend it in config.yaml" in said
+    assert "default" not in said
+
+
 def test_without_a_model_it_fails_and_says_how_to_mend_it(program: Program) -> None:
     done = program("doctor")
     assert done.code == 1
