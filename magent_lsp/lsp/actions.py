@@ -6,12 +6,11 @@ Their prompts are slash commands, so that a person or a project can replace them
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from lsprotocol import types
 
 from magent_lsp.core.config import Actions
-from magent_lsp.lsp import chat
+from magent_lsp.lsp.chat.desk import is_chat
 from magent_lsp.lsp.commands.arguments import shorten
 from magent_lsp.lsp.convert import to_path, to_uri
 
@@ -42,6 +41,7 @@ class CodeActions:
         """All actions for a range, those that wait for an answer first."""
         uri, context = params.text_document.uri, params.context
         self._edge.editor.remember_diagnostics(uri, context.diagnostics)
+        self._edge.chats.selections.note(self._edge.documents.open_document(uri), params.range)
         actions = [
             action
             for action in self._all(uri, params.range, context.diagnostics)
@@ -57,8 +57,9 @@ class CodeActions:
         yield from self._pending()
         yield from self._questions()
         yield from self._running()
-        if urlsplit(uri).path.endswith(chat.SUFFIX):
-            yield _action("Send this message", QUICK_FIX, "magent.send", {"uri": uri})
+        if is_chat(uri):
+            if self._edge.chats.run_of(uri) is None:
+                yield _action("Send this message", QUICK_FIX, "magent.send", {"uri": uri})
             return
         on = self._edge.settings.actions
         place: dict[str, Any] = {"uri": uri, "range": _plain(range)}

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from magent_lsp.engine.builtins import SUMMARIES
 from magent_lsp.lsp import ours
+from magent_lsp.lsp.chat import completion as chat
 from magent_lsp.lsp.mirror import column_of
 
 if TYPE_CHECKING:
@@ -16,37 +16,23 @@ if TYPE_CHECKING:
 _TOOLS = ("tools", "disallowedTools", "allowed-tools")
 
 
-def complete(edge: "Edge", params: types.CompletionParams) -> list[types.CompletionItem]:
+async def complete(
+    edge: "Edge", params: types.CompletionParams
+) -> list[types.CompletionItem] | types.CompletionList:
     """What fits at a place; nothing in files that are not ours."""
     uri, line = params.text_document.uri, params.position.line
     kind = ours.kind_of(edge, uri)
     if kind is None:
         return []
-    text = edge.open_line(uri, line)
-    before = text[: column_of(text, params.position.character)]
-    if kind == "chat":
-        return list(_chat(edge, before))
     lines = ours.yaml_lines(kind, edge.open_text(uri) or "", line)
+    if kind == "chat":
+        return await chat.complete(edge, uri, params.position, front=lines is not None)
     if lines is None:
         return []
+    text = edge.open_line(uri, line)
+    before = text[: column_of(text, params.position.character)]
     here = ours.spot([*lines[:-1], before])
     return list(_yaml(edge, kind, here, before))
-
-
-def _chat(edge: "Edge", before: str) -> Iterator[types.CompletionItem]:
-    if re.fullmatch(r"/[\w:.-]*", before):
-        own = {name: command.description for name, command in edge.app.commands().items()}
-        for name, description in sorted({**own, **SUMMARIES}.items()):
-            yield _item(name, description, types.CompletionItemKind.Function)
-    elif re.search(r"(^|\s)@[^\s@]*$", before):
-        for document in edge.editor.documents():
-            name = _relative(edge, document.path)
-            yield _item(name, "", types.CompletionItemKind.File)
-
-
-def _relative(edge: "Edge", path: Any) -> str:
-    holders = [folder for folder in edge.app.folders if path.is_relative_to(folder)]
-    return path.relative_to(holders[0]).as_posix() if holders else str(path)
 
 
 def _yaml(edge: "Edge", kind: ours.Kind, here: ours.Spot, before: str) -> Iterator[types.CompletionItem]:

@@ -36,6 +36,8 @@ class OpenDocument(TextDocument):
         self._known: tuple[int, bool] | None = None
         self.changes = 0
         """Content changes since the document was opened."""
+        self.last_change: types.TextDocumentContentChangeEvent | None = None
+        """The newest of them; None: there was none since it was opened."""
 
     @property
     def source(self) -> str:
@@ -50,6 +52,7 @@ class OpenDocument(TextDocument):
     def apply_change(self, change: types.TextDocumentContentChangeEvent) -> None:
         """Take one content change of the client."""
         self.changes += 1
+        self.last_change = change
         if isinstance(change, types.TextDocumentContentChangePartial):
             self.mirror.splice(change.range.start, change.range.end, change.text)
         else:

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,6 +17,8 @@ from magent_lsp.core.edits import EditOutcome, FileEdit
 from magent_lsp.core.errors import CallerError, MagentError
 from magent_lsp.core.request import Answer, PermissionReply, PermissionRequest, Question, RunRequest
 from magent_lsp.lsp.actions import CodeActions
+from magent_lsp.lsp.chat.desk import Chats
+from magent_lsp.lsp.checking import Checking
 from magent_lsp.lsp.convert import to_path
 from magent_lsp.lsp.documents import Documents
 from magent_lsp.lsp.editor import LspEditor
@@ -94,9 +96,10 @@ class Edge:
         environ = os.environ if environ is None else environ
         self.server = server
         self.client, self._odd_client = read_client(client)
+        self.environ = environ
         self.dirs = Dirs.from_environment(environ)
         self.answers = self.dirs.state / "answers"
-        self.chats = self.dirs.state / "chats"
+        self.chat_folder = self.dirs.state / "chats"
         self._options = dict(options)
         self._section = dict(section)
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -105,8 +108,10 @@ class Edge:
         self.editor.on_late(self._late)
         self.watch = Watch(self)
         self.questions = self.editor.questions = Questions(self)
+        self.chats = Chats(self)
         self.actions = CodeActions(self)
         self.problems = Problems(server)
+        self._checking = Checking(self)
         self.reviewing: Review | None = None
         """What the person is asked to trust at the moment."""
         self.app = Magent(
@@ -161,23 +166,24 @@ class Edge:
 
     def spell(self, uri: str) -> str:
         """The client's own spelling of the URI of an open document."""
-        document = self._documents.open_document(uri)
+        document = self.documents.open_document(uri)
         return document.uri if document is not None else uri
 
     def open_text(self, uri: str) -> str | None:
         """The text of an open document."""
-        document = self._documents.open_document(uri)
+        document = self.documents.open_document(uri)
         return document.source if document is not None else None
 
     def open_line(self, uri: str, line: int) -> str:
         """One line of an open document; empty if there is none."""
-        document = self._documents.open_document(uri)
+        document = self.documents.open_document(uri)
         if document is None or not 0 <= line < len(document.lines):
             return ""
         return document.lines[line]
 
     @property
-    def _documents(self) -> Documents:
+    def documents(self) -> Documents:
+        """The open documents."""
         workspace = self.server.workspace
         assert isinstance(workspace, Documents)
         return workspace
@@ -218,8 +224,14 @@ class Edge:
 
     async def _load(self) -> None:
         # Reading the files is the slow part; in a thread it does not hold up the editor.
-        await self.in_thread(lambda: self.app.problems)
-        self._settled()
+        problems = await self.in_thread(lambda: self.app.problems)
+        follow_settings(self._log, self.settings.log)
+        self.problems.announce([*self._odd_client, *problems])
+        await self._checking.look()
+
+    def show_problems(self, problems: Sequence[Problem]) -> None:
+        """Show these, and no others, as diagnostics."""
+        self.problems.publish([*self._odd_client, *problems])
 
     def spawn(self, work: Coroutine[Any, Any, Any], *, name: str) -> "asyncio.Task[Any]":
         """Run something in the background; its failure is logged, and it ends with the connection."""
@@ -243,6 +255,7 @@ class Edge:
         except TimeoutError:
             logger.warning("some runs did not end within %s s", CLOSE_SECONDS)
         finally:
+            self._checking.close()
             self.watch.close()
             self.editor.close()
             logging.getLogger("magent_lsp").removeHandler(self._log)
@@ -259,10 +272,6 @@ class Edge:
             types.MessageType.Info,
             f"Magent: the edit of {outcome.path.name} was {outcome.outcome} after all.",
         )
-
-    def _settled(self) -> None:
-        follow_settings(self._log, self.settings.log)
-        self.problems.publish([*self._odd_client, *self.app.problems])
 
     def _done(self, task: "asyncio.Task[Any]") -> None:
         self._tasks.discard(task)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from lsprotocol import types
+
 from magent_lsp.core.document import Position, Span, line_starts, offset_at, slice_span, split_lines
 from magent_lsp.core.errors import CallerError, ToolError
 from magent_lsp.core.request import Diagnostic, Focus, Scope
@@ -56,6 +58,8 @@ async def look(
         if scope is not None:
             raise CallerError(f"'uri' {uri!r} is no file: a run with a scope needs one.")
         return Looking(extra=_buffer_words(edge, uri))
+    if stretch is not None:
+        edge.chats.selections.note(edge.documents.open_document(uri), _range(stretch))
     if await edge.in_thread(path.is_dir):
         return Looking(scope=_scope(scope, path, None, None), folder=_holder(edge, path) or path)
     text, language = await _text(edge, path)
@@ -112,6 +116,11 @@ def whole_lines(text: str, span: Span) -> Span:
         return Span(Position(first, 0), Position(last + 1, 0))
     last = max(min(last, len(lines) - 1), 0)
     return Span(Position(first, 0), Position(last, len(lines[last]) if lines else 0))
+
+
+def _range(stretch: Stretch) -> types.Range:
+    start, end = stretch.start, stretch.end
+    return types.Range(types.Position(start.line, start.character), types.Position(end.line, end.character))
 
 
 def _holder(edge: "Edge", path: Path) -> Path | None:

@@ -166,12 +166,12 @@ def _add_features(server: MagentServer) -> None:
         edge = await life.edge()
         return edge.actions.answer(params)
 
-    @server.feature(types.TEXT_DOCUMENT_COMPLETION)
+    @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=["/", "@"]))
     async def completion(params: types.CompletionParams) -> Any:
         edge = await life.edge()
         from magent_lsp.lsp.completion import complete
 
-        return complete(edge, params)
+        return await complete(edge, params)
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     async def hovered(params: types.HoverParams) -> Any:
@@ -179,6 +179,20 @@ def _add_features(server: MagentServer) -> None:
         from magent_lsp.lsp.hover import hover
 
         return hover(edge, params)
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
+    async def lenses(params: types.CodeLensParams) -> Any:
+        edge = await life.edge()
+        from magent_lsp.lsp.chat.lens import lenses
+
+        return lenses(edge, params.text_document.uri)
+
+    @server.feature(types.TEXT_DOCUMENT_FOLDING_RANGE)
+    async def folds(params: types.FoldingRangeParams) -> Any:
+        edge = await life.edge()
+        from magent_lsp.lsp.chat.lens import folds
+
+        return folds(edge, params.text_document.uri)
 
     @server.feature(types.WINDOW_WORK_DONE_PROGRESS_CANCEL)
     def cancelled(params: types.WorkDoneProgressCancelParams) -> None:

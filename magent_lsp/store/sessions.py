@@ -178,6 +178,10 @@ class SessionStore:
         written = self._read(self.path(session_id))
         return export.export(written, session_id, format, redact or self.redact)
 
+    def messages(self, session_id: str) -> Sequence[Message]:
+        """All that was ever said in a session, also what was compacted away or cleared."""
+        return self._read(self.path(session_id)).messages
+
     def edits(self, session_id: str) -> Sequence[EditRecord]:
         """The edits of a session's runs in order, with what was undone and redone."""
         return self._read(self.path(session_id)).edits

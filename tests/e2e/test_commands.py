@@ -222,6 +222,7 @@ async def test_a_chat_document_holds_a_conversation(tmp_path: Path) -> None:
         run = await client.command("magent.send", uri=buffer.uri)
         assert run["sessionId"] == opened["sessionId"]
         await client.until(lambda: "Hello yourself." in buffer.text)
+        await client.finished(run["runId"])
         assert buffer.text.endswith("## You\n\n")
         client.type(buffer, buffer.text, f"{buffer.text}Bye\n")
         await client.command("magent.send", uri=buffer.uri)

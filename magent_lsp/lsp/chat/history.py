@@ -1,0 +1,83 @@
+"""What a document says beside what its session remembers; pure functions."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from magent_lsp.core.messages import AssistantMessage, Message, SystemMessage, UserMessage
+from magent_lsp.lsp.chat.document import Turn
+
+Redact = Callable[[str], str]
+
+_CONTEXT: Final = re.compile(r"\A<context>\n.*?\n</context>\n\n", re.DOTALL)
+_TRAILING: Final = re.compile(r"[ \t]+$", re.MULTILINE)
+_BLANK_LINES: Final = re.compile(r"\n{3,}")
+
+
+@dataclass(kw_only=True)
+class Remembered:
+    """A turn as a session has it."""
+
+    said: str
+    texts: list[str] = field(default_factory=list)
+    """What the model said, between its tool calls."""
+    last: str = ""
+    """Id of the last message."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """How far a document and a session say the same."""
+
+    turns: int
+    rest: str = ""
+    """What the document's answer has beyond the last of these turns, as after a cancel."""
+
+
+def remembered(messages: Sequence[Message]) -> list[Remembered]:
+    """The turns of a session; what the harness said belongs to the turn it was said in."""
+    turns: list[Remembered] = []
+    for message in messages:
+        if isinstance(message, SystemMessage):
+            continue
+        if isinstance(message, UserMessage) and not message.synthetic:
+            turns.append(Remembered(said=message.said or _CONTEXT.sub("", message.text)))
+        elif not turns and isinstance(message, AssistantMessage):
+            turns.append(Remembered(said=""))
+        if turns:
+            turns[-1].last = message.id
+            if isinstance(message, AssistantMessage) and message.text.strip():
+                turns[-1].texts.append(message.text)
+    return turns
+
+
+def agree(document: Sequence[Turn], session: Sequence[Remembered], redact: Redact) -> Agreement:
+    """For how many turns from the beginning both say the same."""
+    for number, (turn, past) in enumerate(zip(document, session, strict=False)):
+        if _plain(turn.said, redact) != _plain(past.said, redact):
+            return Agreement(turns=number)
+        rest = _beyond(turn.answer, past.texts, redact)
+        if rest and number + 1 == len(session):
+            return Agreement(turns=number + 1, rest=rest)
+        if rest is None or rest:
+            return Agreement(turns=number)
+    return Agreement(turns=min(len(document), len(session)))
+
+
+def _beyond(answer: str, texts: Sequence[str], redact: Redact) -> str | None:
+    """What an answer has behind these texts; None if it does not begin with them."""
+    rest = _plain(answer, redact)
+    for text in texts:
+        said = _plain(text, redact)
+        rest = rest.lstrip()
+        if not rest.startswith(said):
+            return None
+        rest = rest[len(said) :]
+    return rest.strip()
+
+
+def _plain(text: str, redact: Redact) -> str:
+    """Without what editors change when they save: blanks at line ends, blank lines."""
+    text = redact(text.replace("\r\n", "\n").replace("\r", "\n"))
+    return _BLANK_LINES.sub("\n\n", _TRAILING.sub("", text)).strip()

@@ -1,0 +1,102 @@
+"""The session that says what a document says: gone on with, forked where they differ, or made anew."""
+
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from magent_lsp.core.errors import CallerError, UserError
+from magent_lsp.core.messages import AssistantMessage, Message, UserMessage
+from magent_lsp.core.session import Session
+from magent_lsp.engine.builtins import SUMMARIES, TOLD
+from magent_lsp.lsp.chat.document import Chat, Turn
+from magent_lsp.lsp.chat.history import agree, remembered
+from magent_lsp.store.lock import SessionLocked
+
+if TYPE_CHECKING:
+    from magent_lsp.lsp.edge import Edge
+
+
+async def resume(edge: "Edge", chat: Chat, path: Path) -> Session:
+    """A session whose history is what stands above the document's message; CallerError for a bad agent."""
+    agent = _agent(edge, chat)
+    turns = [turn for turn in chat.turns if not _is_aside(turn)]
+    session, missing = await _known(edge, chat.fields.get("session", ""), turns)
+    if session is None:
+        holders = [folder for folder in edge.app.folders if path.is_relative_to(folder)]
+        folder = max(holders, key=lambda holder: len(holder.parts), default=None)
+        session, missing = edge.app.new_session(folder=folder, agent=agent), turns
+    for turn in missing:
+        _write_down(edge, session, turn)
+    session.use_agent(agent)
+    model = chat.fields.get("model", "")
+    session.use_model(None if model in ("", "auto") else model)
+    return session
+
+
+def _agent(edge: "Edge", chat: Chat) -> str:
+    agents = edge.app.agents()
+    name = chat.fields.get("agent") or edge.settings.agent
+    if name not in agents or agents[name].mode == "subagent":
+        fit = sorted(a.name for a in agents.values() if not a.hidden and a.mode != "subagent")
+        raise CallerError(
+            f"agent: there is no agent {name!r} for conversations, as the document's front matter wants. "
+            f"Available: {', '.join(fit)}."
+        )
+    return name
+
+
+def _is_aside(turn: Turn) -> bool:
+    """Whether a turn was a command whose answer is for the person alone."""
+    name = turn.said.split(maxsplit=1)[0] if turn.said.startswith("/") else ""
+    return name[1:] in SUMMARIES and name[1:] not in TOLD
+
+
+async def _known(
+    edge: "Edge", session_id: str, turns: Sequence[Turn]
+) -> tuple[Session | None, Sequence[Turn]]:
+    """The session to go on with and the turns that it lacks; None if it shares nothing with the document."""
+    if not session_id:
+        return None, turns
+    session: Session | None = None
+    try:
+        session = await edge.app.open_session(session_id)
+        if any(run.session_id == session_id for run in edge.app.running()):
+            session = None  # what it will have said is not known yet
+        elif (missing := _missing(edge, turns, session.messages)) is not None:
+            return session, missing
+        everything = await edge.in_thread(edge.app.sessions.messages, session_id)
+    except SessionLocked:
+        everything = await edge.in_thread(edge.app.sessions.messages, session_id)
+    except (CallerError, UserError):
+        return None, turns
+    if session is not None and (missing := _missing(edge, turns, everything)) is not None:
+        return session, missing
+    past = remembered(everything)
+    same = agree(turns, past, edge.redact)
+    shared = same.turns - bool(same.rest)
+    if not shared:
+        return None, turns
+    copy = await edge.in_thread(edge.app.sessions.fork, session_id, past[shared - 1].last)
+    return await edge.app.open_session(copy.id), turns[shared:]
+
+
+def _missing(edge: "Edge", turns: Sequence[Turn], messages: Sequence[Message]) -> Sequence[Turn] | None:
+    """The turns to add to a session for it to say all that the document says; None: it says other things."""
+    past = remembered(messages)
+    same = agree(turns, past, edge.redact)
+    if same.turns < len(past):
+        return None
+    rest = [Turn(said="", answer=same.rest)] if same.rest else []
+    return [*rest, *turns[same.turns :]]
+
+
+def _write_down(edge: "Edge", session: Session, turn: Turn) -> None:
+    if turn.said:
+        session.append(UserMessage(id=_id(), text=edge.redact(turn.said)))
+    if turn.answer:
+        session.append(AssistantMessage(id=_id(), text=edge.redact(turn.answer)))
+
+
+def _id() -> str:
+    return f"msg-{uuid.uuid4().hex[:12]}"

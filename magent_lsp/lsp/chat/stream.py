@@ -1,0 +1,249 @@
+"""An answer on its way into its document: few edits, each verified, none over what a person types."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+from lsprotocol import types
+
+from magent_lsp.core.edits import EditOutcome, Replacement, TextEdits, apply_replacements
+from magent_lsp.core.errors import MagentError
+from magent_lsp.core.events import RunEvent, RunFinished
+from magent_lsp.lsp.chat.anchor import PLACE_GONE, Anchor, Sent
+from magent_lsp.lsp.chat.answer import Answer
+from magent_lsp.lsp.chat.document import eol_of, parse, part_at, with_fields
+from magent_lsp.lsp.chat.fences import left_open
+from magent_lsp.lsp.chat.marks import MAGENT, YOU
+from magent_lsp.lsp.convert import to_path
+from magent_lsp.lsp.outcomes import write_answer
+
+if TYPE_CHECKING:
+    from magent_lsp.lsp.edge import Edge
+
+SHORTEST: Final = 0.25
+LONGEST: Final = 1.0
+"""Seconds between two edits: the longer an answer takes, the fewer there are, for people who undo them."""
+
+TYPING: Final = 0.4
+"""A person who typed less than this many seconds ago is left alone, while the answer is not complete."""
+PATIENCE: Final = 2.0
+"""But not for longer than this."""
+
+ASKED: Final = 1.0
+"""Seconds after which a client that has not told of the first edit may be asking about it."""
+
+TRIES: Final = 30
+"""How often the end of an answer is tried in a text that changes all the time."""
+
+Landing = Literal["done", "again", "never"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Piece:
+    """An edit that brings a piece of the answer."""
+
+    edit: TextEdits
+    sent: Sent
+    written: int
+    """Characters of the answer that are in the document once it has landed."""
+
+
+class Stream:
+    """One answer and the document it goes into."""
+
+    def __init__(
+        self, edge: "Edge", *, path: Path, anchor: Anchor, prompt: str, fields: Mapping[str, str]
+    ) -> None:
+        self.path = path
+        self.anchor = anchor
+        self.run_id = ""
+        self.done = asyncio.Event()
+        """Set when nothing more will be written."""
+        self._edge = edge
+        self._prompt = prompt
+        self._fields = dict(fields)
+        """Front matter that the document is to have."""
+        self._answer = Answer()
+        self._news = asyncio.Event()
+        self._written = 0
+        self._flying: _Piece | None = None
+        self._why = ""
+        """Why the last piece did not land."""
+        window = edge.server.client_capabilities.window
+        self.live = window is not None and anchor.is_open
+        """Whether pieces are shown as they come; else all at the end, in one edit."""
+        self._first = True
+
+    def take(self, event: RunEvent) -> None:
+        """Take an event of the run."""
+        self._answer.take(event)
+        self._news.set()
+
+    async def drive(self) -> None:
+        """Write until the run has ended; what cannot be written is opened as a document."""
+        try:
+            await self._follow()
+            await self._end()
+        finally:
+            self.anchor.end()
+
+    def front(self, fields: Mapping[str, str]) -> None:
+        """Have the document's front matter say this, with the last piece."""
+        self._fields |= fields
+
+    async def _follow(self) -> None:
+        ended = asyncio.ensure_future(self._edge.app.wait(self.run_id))
+        begun = time.monotonic()
+        self._news.set()  # the heading says at once that an answer is coming
+        try:
+            while not ended.done():
+                news = asyncio.ensure_future(self._news.wait())
+                await asyncio.wait({ended, news}, return_when=asyncio.FIRST_COMPLETED)
+                news.cancel()
+                self._news.clear()
+                if self.live and not ended.done():
+                    await self._let_type(ended)
+                    if await self._put() == "never":
+                        self.live = False
+                pause = min(max(SHORTEST, (time.monotonic() - begun) / 20), LONGEST)
+                await asyncio.wait({ended}, timeout=pause)
+        finally:
+            ended.cancel()
+
+    async def _let_type(self, ended: "asyncio.Future[RunFinished]") -> None:
+        until = time.monotonic() + PATIENCE
+        while not ended.done() and (now := time.monotonic()) < min(self.anchor.typed + TYPING, until):
+            await asyncio.wait({ended}, timeout=self.anchor.typed + TYPING - now)
+
+    async def _end(self) -> None:
+        for attempt in range(TRIES):
+            match await self._put():
+                case "done":
+                    return
+                case "never":
+                    break
+            await asyncio.sleep(min(0.05 * attempt, 0.5))
+        await self._keep_aside()
+
+    async def _put(self) -> Landing:
+        """Bring what is there of the answer into the document."""
+        try:
+            await self._catch_up()
+        except MagentError as error:
+            self._why = str(error)
+            return "never"
+        self._settle()
+        if self.anchor.lost or (lost := self._misplaced()):
+            self._why = self.anchor.lost or lost
+            return "never"
+        piece = self._piece()
+        if piece is None:
+            return "done"
+        self._flying = piece
+        self.anchor.send(piece.sent)
+        outcome = await self._apply(piece)
+        if outcome.outcome == "applied":
+            self.anchor.wrote(piece.sent, piece.edit.after)
+        if self._settle() or _is_there(piece, self.anchor.text):
+            return "done"
+        self._why = outcome.detail.rstrip(".") or "the editor did not take it"
+        return "again" if outcome.outcome in ("stale", "diverged") else "never"
+
+    async def _catch_up(self) -> None:
+        """See what the text is now, where no editor tells."""
+        path = to_path(self.anchor.uri)
+        if not self.anchor.is_open and path is not None:
+            self.anchor.take((await self._edge.editor.read(path)).text)
+            self.path = path
+
+    def _settle(self) -> bool:
+        """Whether the last piece has landed by now."""
+        piece = self._flying
+        if piece is None or not piece.sent.landed.is_set():
+            return False
+        self._written = max(self._written, piece.written)
+        self._flying = None
+        return True
+
+    def _misplaced(self) -> str:
+        """Why an answer would not be one at the anchor; empty if it would."""
+        part = part_at(self.anchor.text, self.anchor.at)
+        if self.anchor.begin is None:
+            return "" if part is None or part.who == "you" else "there is another answer at its place"
+        kept = part is not None and part.who == "magent" and part.at == self.anchor.begin
+        return "" if kept else PLACE_GONE
+
+    def _piece(self) -> _Piece | None:
+        text, at = self.anchor.text, self.anchor.at
+        eol = eol_of(text)
+        shown = self._answer.text
+        body = shown[self._written :].replace("\n", eol)
+        replacements = with_fields(text, self._fields)
+        sent = Sent(text=body)
+        if self.anchor.begin is None:
+            part = part_at(text, at)
+            if part is None:
+                start = min(parse(text).start, at)
+                replacements.append(Replacement(start, start, f"{YOU}{eol}{eol}"))
+            sent = _opening(text, at, part.start if part else 0, body, eol)
+        if not sent.text and not replacements:
+            return None
+        if not sent.text:
+            sent.landed.set()
+        else:
+            replacements.append(Replacement(at, at, sent.text))
+        edit = TextEdits(
+            path=to_path(self.anchor.uri) or self.path,
+            replacements=tuple(replacements),
+            before=text,
+            after=apply_replacements(text, replacements),
+        )
+        return _Piece(edit=edit, sent=sent, written=len(shown))
+
+    async def _apply(self, piece: _Piece) -> EditOutcome:
+        work = asyncio.ensure_future(self._edge.editor.apply(piece.edit, "Magent: answer"))
+        try:
+            if self._first and self.live:
+                self._first = False
+                landed = asyncio.ensure_future(piece.sent.landed.wait())
+                await asyncio.wait({work, landed}, timeout=ASKED, return_when=asyncio.FIRST_COMPLETED)
+                landed.cancel()
+                # Somebody is asked, or the client is slow: then once more at the end, and no oftener.
+                self.live = piece.sent.landed.is_set()
+            return await work
+        finally:
+            work.cancel()
+
+    async def _keep_aside(self) -> None:
+        name, text = self.path.name, self._answer.text
+        words = f"Magent: the answer could not be put into {name!r}: {self._why}."
+        if not text:
+            self._edge.server.message(types.MessageType.Warning, words)
+            return
+        edge = self._edge
+        path = await edge.in_thread(write_answer, edge.answers, self.run_id, self._prompt, f"{text}\n")
+        shown = edge.can_show_documents and await edge.watch.outcomes.open_document(path)
+        said = f"{words} It is in {path}" + ("." if shown else f":\n{text}")
+        edge.server.message(types.MessageType.Warning, said)
+
+
+def _opening(text: str, at: int, start: int, body: str, eol: str) -> Sent:
+    """The first piece: our heading, what is there of the answer, and the heading of the next message."""
+    fence = left_open(text[start:at])
+    head = f"{eol}{fence}" if fence else ""
+    head += eol * 2
+    blank = len(text) - at - len(text[at:].lstrip("\r\n"))
+    behind = text[at : at + blank].count("\n")
+    tail = eol * 2 + YOU + eol * max(2 - behind, 0)
+    return Sent(text=f"{head}{MAGENT}{eol * 2}{body}{tail}", head=len(head), tail=len(tail))
+
+
+def _is_there(piece: _Piece, text: str) -> bool:
+    """Whether a piece is in the text in another form than it was sent, as after an editor's tidying."""
+    body = "".join(piece.sent.text.split())
+    if not body:
+        return False
+    return "".join(text.split()).count(body) > "".join(piece.edit.before.split()).count(body)
