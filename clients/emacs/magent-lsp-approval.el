@@ -10,6 +10,7 @@
 ;;; Code:
 
 (require 'magent-lsp-view)
+(autoload 'diff-no-select "diff")
 
 (declare-function magent-lsp-cancel "magent-lsp")
 (defvar magent-lsp-command-map)
@@ -34,6 +35,7 @@ that was meant for another buffer never answers."
     (define-key map (kbd "a") #'magent-lsp-allow-always)
     (define-key map (kbd "n") #'magent-lsp-reject)
     (define-key map (kbd "e") #'magent-lsp-reject-with-feedback)
+    (define-key map (kbd "=") #'magent-lsp-compare)
     (define-key map (kbd "k") #'magent-lsp-cancel)
     map)
   "Keys of the approval buffer.")
@@ -67,6 +69,7 @@ that was meant for another buffer never answers."
                                              (string-replace "_" " " (plist-get event :reply)))
                                      'face 'magent-lsp-quiet)
                          nil))
+    (setf (alist-get id (magent-lsp-comparisons conn) nil t #'equal) nil)
     (magent-lsp--close-approval conn)
     (when (magent-lsp-permissions conn)
       (magent-lsp-show-approval conn))))
@@ -138,7 +141,11 @@ If SHORT, say them in few words."
 (defun magent-lsp--insert-request (request)
   "Insert all that a person must see to decide about REQUEST."
   (insert (propertize (magent-lsp--reveal (plist-get request :title)) 'face 'bold) "\n"
-          (magent-lsp--options request) "\n"
+          (magent-lsp--options request)
+          (if (plist-get request :diff)
+              (concat " · " (propertize "=" 'face 'magent-lsp-key) " the whole file")
+            "")
+          "\n"
           (propertize (magent-lsp--reveal (or (plist-get request :reason) ""))
                       'face 'magent-lsp-quiet)
           "\n\n")
@@ -168,6 +175,46 @@ If SHORT, say them in few words."
     (magent-lsp-send conn "magent.respond"
                      `(:requestId ,(plist-get request :requestId) :reply ,reply
                        ,@(and feedback (list :feedback feedback))))))
+
+;;;; The whole file, before and after
+
+(cl-defmethod magent-lsp-handle-request ((_method (eql 'magent/showDiff)) params later)
+  "Show what PARAMS compare, or keep it with the question about it; answer LATER."
+  (let ((conn (magent-lsp--later-conn later))
+        (id (plist-get params :requestId)))
+    (cond ((null id) (display-buffer (magent-lsp--comparison params)))
+          ((magent-lsp--permission conn id)
+           (push (cons id params) (magent-lsp-comparisons conn))))
+    (magent-lsp-answer later nil)))
+
+(defun magent-lsp--comparison (params)
+  "Return a buffer in Diff mode for what PARAMS compare: the whole file."
+  (let* ((path (or (magent-lsp--uri-path (plist-get params :uri)) "text"))
+         (name (file-name-nondirectory path))
+         (buffer (get-buffer-create (format "*magent diff %s*" name)))
+         (lines (number-to-string (cl-count ?\n (plist-get params :original)))))
+    (with-temp-buffer
+      (insert (plist-get params :original))
+      (let ((original (current-buffer)))
+        (with-temp-buffer
+          (insert (plist-get params :modified))
+          (diff-no-select original (current-buffer) (concat "-U" lines) t buffer))))
+    (with-current-buffer buffer
+      (setq header-line-format
+            (string-replace "%" "%%" (concat " " (magent-lsp--reveal (plist-get params :title))
+                                             " · the whole file · q closes"))))
+    buffer))
+
+(defun magent-lsp-compare ()
+  "Show the whole file as it is and as it would be."
+  (interactive)
+  (let* ((conn (or (magent-lsp-current) (user-error "No magent server runs here")))
+         (request (or magent-lsp--request (car (magent-lsp-permissions conn))))
+         (params (alist-get (plist-get request :requestId) (magent-lsp-comparisons conn)
+                            nil nil #'equal)))
+    (pop-to-buffer (magent-lsp--comparison (or params (user-error "There is no file to compare"))))))
+
+;;;; Answers
 
 (defun magent-lsp-allow-once ()
   "Allow what the agent asks for, this time."

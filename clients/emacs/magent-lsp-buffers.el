@@ -17,8 +17,7 @@
 (defgroup magent-lsp nil
   "An AI coding agent behind the Language Server Protocol."
   :group 'tools
-  :prefix "magent-lsp-"
-  :link '(url-link "https://github.com/magent-lsp/magent-lsp"))
+  :prefix "magent-lsp-")
 
 (defcustom magent-lsp-idle-delay 0.3
   "Seconds without a key after which changes of a buffer are sent.

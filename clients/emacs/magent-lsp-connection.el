@@ -53,6 +53,8 @@ It is always asked for, each time."
              :documentation "An alist of progress tokens and texts.")
    (permissions :initform nil :accessor magent-lsp-permissions
                 :documentation "Open permission requests, oldest first.")
+   (comparisons :initform nil :accessor magent-lsp-comparisons
+                :documentation "An alist of permission requests and what their edits change.")
    (session :initform nil :accessor magent-lsp-session)
    (agent :initform nil :accessor magent-lsp-agent)
    (model :initform nil :accessor magent-lsp-model)
@@ -166,6 +168,7 @@ or set `magent-lsp-server-command'" (car magent-lsp-server-command)))
       (setq magent-lsp--opened nil magent-lsp--pending nil)))
   (setf (magent-lsp-progress conn) nil
         (magent-lsp-permissions conn) nil
+        (magent-lsp-comparisons conn) nil
         (magent-lsp-runs conn) nil)
   (run-hook-with-args 'magent-lsp-shutdown-functions conn)
   (unless (magent-lsp-ended conn)

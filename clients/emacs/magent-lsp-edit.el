@@ -262,25 +262,6 @@ MADE are the URIs that the same edit creates."
             (set-window-point window (magent-lsp--point (plist-get selection :start)))))))
     (magent-lsp-answer later (list :success t))))
 
-(cl-defmethod magent-lsp-handle-request ((_method (eql 'magent/showDiff)) params later)
-  "Show the difference that PARAMS hold; answer LATER."
-  (let ((path (or (magent-lsp--uri-path (plist-get params :uri)) "text")))
-    (with-temp-buffer
-      (insert (plist-get params :original))
-      (let ((original (current-buffer)))
-        (with-temp-buffer
-          (insert (plist-get params :modified))
-          (let ((diff (diff-no-select original (current-buffer) "-u" t
-                                      (get-buffer-create
-                                       (format "*magent diff %s*"
-                                               (file-name-nondirectory path))))))
-            (with-current-buffer diff
-              (setq header-line-format (plist-get params :title)))
-            (display-buffer diff)))))
-    (magent-lsp-answer later nil)))
-
-(autoload 'diff-no-select "diff")
-
 (provide 'magent-lsp-edit)
 ;; Local Variables:
 ;; checkdoc-verb-check-experimental-flag: nil

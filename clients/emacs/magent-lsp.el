@@ -6,7 +6,6 @@
 ;; Version: 0.1.0
 ;; Package-Requires: ((emacs "28.1"))
 ;; Keywords: tools, convenience
-;; URL: https://github.com/magent-lsp/magent-lsp
 ;; SPDX-License-Identifier: MIT
 
 ;;; Commentary:

@@ -158,6 +158,8 @@ class RunFinished:
     error: str | None = None
     refused: int = 0
     """Calls that needed a permission nobody gave."""
+    protected: int = 0
+    """Those of them that are always asked, which `--yes` does not answer."""
 
 
 RunEvent = (
@@ -190,6 +192,10 @@ class Envelope:
     event: RunEvent
 
 
+_INSIDE = frozenset({"phase", "comparison"})
+"""Fields that are not told as such."""
+
+
 def to_json(value: Any) -> Any:
     """Plain JSON with camelCase keys; None fields are left out, spans become LSP-like ranges.
 
@@ -213,7 +219,7 @@ def to_json(value: Any) -> Any:
         data = {"type": value.type} if hasattr(value, "type") else {}
         for part in dataclasses.fields(value):
             item = getattr(value, part.name)
-            if part.name != "phase" and item is not None:
+            if part.name not in _INSIDE and item is not None:
                 data[camel(part.name)] = to_json(item)
         return data
     return value

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from magent_lsp.core.document import Span
 from magent_lsp.core.messages import Image
@@ -80,6 +80,14 @@ class PermissionOption:
     title: str
 
 
+class Comparison(NamedTuple):
+    """A file's whole text before and after an edit, for an editor that shows the two beside each other."""
+
+    path: Path
+    before: str
+    after: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class PermissionRequest:
     """Everything a person must see to decide about one tool call."""
@@ -96,6 +104,11 @@ class PermissionRequest:
     command: str | None = None
     diff: str | None = None
     paths: tuple[str, ...] = ()
+    """As people name them: relative to the session's folder where they are inside."""
+    uris: tuple[str, ...] = ()
+    """The same files, without a doubt which they are."""
+    comparison: Comparison | None = None
+    """Of an edit; too long for events, so it is no part of their JSON."""
 
 
 @dataclass(frozen=True, kw_only=True)

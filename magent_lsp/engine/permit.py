@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from magent_lsp.core.diff import reveal
+from magent_lsp.core.edits import CreateFile, DeleteFile, FileEdit, TextEdits
 from magent_lsp.core.errors import MagentError
-from magent_lsp.core.request import PermissionOption, PermissionReply, PermissionRequest
+from magent_lsp.core.request import Comparison, PermissionOption, PermissionReply, PermissionRequest
 from magent_lsp.core.tool import Proposal, Subject
 from magent_lsp.engine.hooks import ToolUse
 from magent_lsp.engine.run import Run
@@ -61,6 +62,7 @@ async def permit(
         return
     if not host.interactive:
         run.root.refused += 1
+        run.root.protected += decision.protected
         raise Refused(
             f"This needs a permission that nobody can give here: {decision.reason} Nothing was done."
         )
@@ -130,7 +132,21 @@ def _request(
         command=reveal(proposal.command) if proposal and proposal.command is not None else None,
         diff=reveal(proposal.diff) if proposal and proposal.diff is not None else None,
         paths=tuple(reveal(run.name_path(path)) for path in proposal.paths) if proposal else (),
+        uris=tuple(path.as_uri() for path in proposal.paths) if proposal else (),
+        comparison=_comparison(proposal.edit) if proposal else None,
     )
+
+
+def _comparison(edit: FileEdit | None) -> Comparison | None:
+    """The texts of an edit; None where there are no two."""
+    match edit:
+        case TextEdits():
+            return Comparison(edit.path, edit.before, edit.after)
+        case CreateFile():
+            return Comparison(edit.path, "", edit.text)
+        case DeleteFile():
+            return Comparison(edit.path, edit.before, "")
+    return None
 
 
 def _shown(run: Run, rule: Rule) -> str:

@@ -1,6 +1,7 @@
 """Asks the person through the client: permissions, questions, and places to look at."""
 
 import logging
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from lsprotocol import types
@@ -8,7 +9,7 @@ from pygls.exceptions import JsonRpcException, JsonRpcMethodNotFound
 
 from magent_lsp.core.config import Client
 from magent_lsp.core.diff import reveal
-from magent_lsp.core.request import Answer, PermissionReply, PermissionRequest, Question
+from magent_lsp.core.request import Answer, PermissionReply, PermissionRequest, Question, Reply
 from magent_lsp.lsp.delivery import Caller
 
 logger = logging.getLogger(__name__)
@@ -21,9 +22,13 @@ _CHARACTERS = 3000
 class Dialogs:
     """Dialogs of one client; whoever calls sees to it that only one is open at a time."""
 
-    def __init__(self, caller: Caller, client: Client) -> None:
+    def __init__(
+        self, caller: Caller, client: Client, *, first_is_default: Callable[[], bool] = lambda: False
+    ) -> None:
         self._caller = caller
         self._client = client
+        self._first_is_default = first_is_default
+        """Whether the client takes an empty answer for the first one that it was offered."""
 
     async def permission(self, request: PermissionRequest) -> PermissionReply | None:
         """The person's decision; only an exact offered title is one. None if the client has no dialogs."""
@@ -31,7 +36,7 @@ class Dialogs:
         params = types.ShowMessageRequestParams(
             type=types.MessageType.Warning,
             message=_permission_text(request),
-            actions=[types.MessageActionItem(title=title) for title in titles],
+            actions=[types.MessageActionItem(title=title) for title in self._in_order(titles)],
         )
         try:
             answer = await self._caller.call(types.WINDOW_SHOW_MESSAGE_REQUEST, params, seconds=None)
@@ -42,6 +47,12 @@ class Dialogs:
             return PermissionReply(reply="reject")
         title = getattr(answer, "title", None)
         return PermissionReply(reply=titles.get(title, "reject") if isinstance(title, str) else "reject")
+
+    def _in_order(self, titles: Mapping[str, Reply]) -> list[str]:
+        """The titles as they are offered; a bare RET must never allow anything."""
+        if not self._first_is_default():
+            return list(titles)
+        return sorted(titles, key=lambda title: titles[title] != "reject")
 
     async def question(self, question: Question) -> Answer | None:
         """The person's answer; None if there is none, or no way to ask."""

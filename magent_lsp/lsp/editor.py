@@ -14,6 +14,7 @@ from magent_lsp.core.edits import EditOutcome, FileEdit
 from magent_lsp.core.errors import ToolError
 from magent_lsp.core.request import Answer, Diagnostic, PermissionReply, PermissionRequest, Question
 from magent_lsp.lsp.buffers import Buffers, snapshot
+from magent_lsp.lsp.comparison import shown
 from magent_lsp.lsp.delivery import Caller, Delivery
 from magent_lsp.lsp.diagnostics import Diagnostics
 from magent_lsp.lsp.dialogs import Dialogs
@@ -57,7 +58,7 @@ class LspEditor:
         self._client = client
         self._bounds = bounds or Bounds()
         self._caller: Caller = server.protocol
-        self._dialogs = Dialogs(self._caller, client)
+        self._dialogs = Dialogs(self._caller, client, first_is_default=self._first_is_default)
         self._buffers = Buffers(self._documents)
         self._diagnostics = Diagnostics(self._documents())
         self._delivery = Delivery(self._caller, self._documents, self._bounds)
@@ -120,8 +121,11 @@ class LspEditor:
         return [path for path, document in buffers if document.unsaved is not False]
 
     async def request_permission(self, request: PermissionRequest) -> PermissionReply | None:
-        """Ask the person with a dialog; None if the client has none."""
-        return await self._dialogs.permission(request)
+        """Ask the person with a dialog, beside the edit if the client can show it; None if it has none."""
+        if not self._client.diff:
+            return await self._dialogs.permission(request)
+        async with shown(request, self._caller, self._spelling):
+            return await self._dialogs.permission(request)
 
     async def ask(self, question: Question) -> Answer | None:
         """Ask the person for information; None if they did not answer or cannot be asked here."""
@@ -149,6 +153,16 @@ class LspEditor:
             return str(answer["value"])
         reason = answer.get("error") if isinstance(answer, dict) else None
         raise ToolError(f"The code failed: {reason or 'the editor answered nothing.'}")
+
+    def _first_is_default(self) -> bool:
+        """Whether an empty answer to a dialog may take its first button: Eglot, also without its name."""
+        name = str(getattr(self._caller, "client_name", ""))
+        return name.lower() == "eglot" or self._server.client_capabilities.window is None
+
+    def _spelling(self, uri: str) -> str:
+        """The client's own spelling of the URI of an open document."""
+        document = self._documents().open_document(uri)
+        return document.uri if document is not None else uri
 
     def _documents(self) -> Documents:
         workspace = self._server.workspace

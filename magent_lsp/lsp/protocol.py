@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from magent_lsp.core.events import Envelope, RunFinished, RunStarted, TargetUpdated, to_json
+from magent_lsp.core.request import PermissionRequest
 from magent_lsp.lsp.convert import range_of
 
 EVENT = "magent/event"
@@ -36,7 +37,16 @@ def finished_event(event: RunFinished, spell: Callable[[str], str]) -> dict[str,
     return found
 
 
+def request_params(request: PermissionRequest, spell: Callable[[str], str]) -> dict[str, Any]:
+    """A permission request as a result; its URIs are those of the client for open documents."""
+    found: dict[str, Any] = to_json(request)
+    _spell(found, spell)
+    return found
+
+
 def _spell(event: dict[str, Any], spell: Callable[[str], str]) -> None:
     for item in (event, *event.get("edits", ())):
         if "uri" in item:
             item["uri"] = spell(item["uri"])
+    if "uris" in event:
+        event["uris"] = [spell(uri) for uri in event["uris"]]

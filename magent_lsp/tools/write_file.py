@@ -33,7 +33,8 @@ async def _run(input: Input, context: ToolContext) -> Proposal:
         document = await read(path, context)
     except MissingError:
         return await creation(path, name, input.content)
-    if document.text:
+    # A buffer that was just opened for a new file may hold one empty line.
+    if document.text.strip("\r\n"):
         check_seen(document, name, context)
     content = input.content.removeprefix("\ufeff") if document.encoding != "utf-8" else input.content
     real_path = await real(path)

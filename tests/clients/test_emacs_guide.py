@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.editors import REPOSITORY, Desk, Tmux, calling
+from tests.support.editors import BESIDE, REPOSITORY, Desk, Tmux, calling, need
 from tests.support.emacs import CLIENT, find_emacs
 
 pytestmark = [pytest.mark.editor, pytest.mark.timeout(240)]
@@ -52,7 +52,7 @@ def begin(desk: Desk, tmux: Callable[..., Tmux]) -> Begin:
     def run(name: str, until: str) -> Tmux:
         init = desk.home / "init.el"
         init.write_text(PLAIN + snippet(name))
-        env = {**desk.env, "PATH": f"{program.parent}:{desk.env['PATH']}"}
+        env = {**desk.env, "PATH": f"{program.parent}:{desk.env['PATH']}:{BESIDE}"}
         terminal = tmux([find_emacs(), "-nw", "-q", "-l", str(init), str(desk.file)], env=env, size="120x44")
         terminal.wait(until, 60)
         return terminal
@@ -81,7 +81,9 @@ def test_eglot(begin: Begin) -> None:
     terminal.wait("Pick an action")
     terminal.type("Magent: Improve")
     terminal.keys("Enter")
-    terminal.wait("Choose an option", 60)
+    terminal.wait("Choose an option: Reject", 60)
+    terminal.keys("C-a", "C-k")
+    terminal.type("Allow once")
     terminal.keys("Enter")
     terminal.wait("A better name.", 60)
     terminal.keys("C-g", "M-<")
@@ -106,22 +108,18 @@ def test_lsp_mode(begin: Begin) -> None:
 
 def test_the_multiplexer(begin: Begin) -> None:
     for program in ("rass", "pylsp"):
-        if shutil.which(program) is None:
-            missing_here(program)
+        need(program, "pip install rassumfrassum python-lsp-server")
     terminal = begin("rass", "[eglot:workspace]")
 
     # Asked again and again: rass leaves a server out that is slow at first.
     terminal.wait(lambda screen: "Pick an action" in screen or bool(terminal.keys("F5")), 90)
     terminal.type("Magent: Improve")
     terminal.keys("Enter")
-    terminal.wait("Choose an option", 60)
+    terminal.wait("Choose an option: Reject", 60)
+    terminal.keys("C-a", "C-k")
+    terminal.type("Allow once")
     terminal.keys("Enter")
     terminal.wait("A better name.", 60)
-
-
-def missing_here(program: str) -> None:
-    """Not part of CI: another project's program, of which the guide only shows one line."""
-    pytest.skip(f"{program} is not installed; to run this test: pip install rassumfrassum python-lsp-server")
 
 
 def test_the_table_of_keys_is_that_of_the_client() -> None:

@@ -114,6 +114,28 @@ def test_conversation_approval_edit_undo_redo(vim: Vim, desk: Desk) -> None:
     assert vim.text(NAME) == after
 
 
+def test_the_whole_file_before_and_after(vim: Vim, desk: Desk) -> None:
+    """Side by side with the text of the buffer; the question comes back after it, and its answer ends it."""
+    desk.model.queue(changing(desk), {"text": "Done."})
+    magent(vim, "prompt change it")
+    vim.wait("_G.approval()")
+    vim.wait("require('magent_lsp.approval').pending[1].comparison")
+    wait_until(lambda: "Show the whole file" in vim.screen(), 10, "the key is offered")
+    answer(vim, "d")
+    vim.wait("#vim.api.nvim_list_tabpages() == 2 and vim.wo.diff")
+    assert vim.text() == vim.text(NAME).replace(line_of(desk), line_of(desk) + "  # x")
+    vim.keys("q")
+    vim.wait("#vim.api.nvim_list_tabpages() == 1")
+    answer(vim, "d")
+    vim.wait("#vim.api.nvim_list_tabpages() == 2")
+    request = vim.lua("return require('magent_lsp.approval').pending[1].request.requestId")
+    reply = {"requestId": request, "reply": "allow_once"}
+    vim.lua("require('magent_lsp').execute('respond', ...)", reply)
+    ends(vim, 1)
+    vim.wait("#vim.api.nvim_list_tabpages() == 1")
+    assert f"{line_of(desk)}  # x" in vim.text(NAME)
+
+
 def test_a_second_message_goes_on_with_the_conversation(vim: Vim, desk: Desk) -> None:
     desk.model.queue({"text": "First."}, {"text": "Second."})
     magent(vim, "prompt one")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.lsp_client import NO_ANSWER, LspClient, editor
-from tests.support.lsp_profiles import EMACS, POOR
+from tests.support.lsp_profiles import EMACS, NEOVIM, POOR
 
 RUN = [
     {"text": "", "calls": [{"tool": "bash", "arguments": {"command": "touch made"}}]},
@@ -139,3 +139,73 @@ async def test_the_progress_says_that_it_waits_for_the_person(tmp_path: Path) ->
             lambda: any("waiting for you" in (value.get("message") or "") for value in client.progress[token])
         )
         await client.command("magent.cancel")
+
+
+async def test_a_bare_return_never_allows_anything(tmp_path: Path) -> None:
+    """Eglot fills in the first answer: RET alone takes it."""
+    async with editor(tmp_path, profile=EMACS, script=RUN) as client:
+        client.always = lambda params: params["actions"][0]
+        run = await client.command("magent.prompt", prompt="make it")
+        assert (await client.finished(run["runId"]))["stopReason"] == "rejected"
+        assert [action["title"] for action in client.questions[0]["actions"]][1] == "Allow once"
+        assert not (tmp_path / "ws/made").exists()
+
+
+EDIT = [
+    {
+        "text": "",
+        "calls": [{"tool": "edit_file", "arguments": {"path": "ä.py", "old_string": "1", "new_string": "2"}}],
+    },
+    {"text": "Changed."},
+]
+
+
+async def test_an_edit_is_shown_beside_its_question(tmp_path: Path) -> None:
+    """Which file is meant is said without doubt, and with the text that is only in the buffer."""
+    client_can = {"events": True, "diff": True}
+    async with editor(tmp_path, script=EDIT, client=client_can, files={"ä.py": "x = 1\n"}) as client:
+        buffer = client.open("ä.py", "y = 0\nx = 1\n")
+        shown: list[dict[str, Any]] = []
+        client.on["magent/showDiff"] = lambda params: shown.append(params)
+        client.always = silent
+        run = await client.command("magent.prompt", prompt="change it")
+        await client.until(lambda: shown and client.questions)
+        [request] = await client.command("magent.pending")
+        assert request["uris"] == [buffer.uri]
+        assert request["paths"] == ["ä.py"]
+        assert "comparison" not in request
+        assert shown == [
+            {
+                "uri": buffer.uri,
+                "original": "y = 0\nx = 1\n",
+                "modified": "y = 0\nx = 2\n",
+                "title": "Edit ä.py",
+                "requestId": request["requestId"],
+            }
+        ]
+        await client.command("magent.respond", requestId=request["requestId"], reply="allow_once")
+        assert (await client.finished(run["runId"]))["text"] == "Changed."
+        [asked] = [event for event in client.of_run(run["runId"]) if event["type"] == "permission_requested"]
+        assert asked["uris"] == [buffer.uri]
+
+
+async def test_a_client_that_cannot_show_an_edit_after_all_is_asked_all_the_same(tmp_path: Path) -> None:
+    files = {"ä.py": "x = 1\n"}
+    async with editor(tmp_path, script=EDIT, client={"events": True, "diff": True}, files=files) as client:
+        client.always = "Allow once"
+        run = await client.command("magent.prompt", prompt="change it")
+        assert (await client.finished(run["runId"]))["text"] == "Changed."
+        assert (tmp_path / "ws/ä.py").read_text() == "x = 2\n"
+
+
+async def test_a_buffer_of_a_new_file_may_be_filled(tmp_path: Path) -> None:
+    """`:e new.py` in Neovim: one empty line, and no file. Nothing can be lost."""
+    write = {"tool": "write_file", "arguments": {"path": "new.py", "content": "x = 1\n"}}
+    async with editor(
+        tmp_path, profile=NEOVIM, script=[{"text": "", "calls": [write]}, {"text": "Made."}]
+    ) as client:
+        buffer = client.open("new.py", "\n")
+        client.always = "Allow once"
+        run = await client.command("magent.prompt", prompt="fill it", uri=buffer.uri)
+        assert (await client.finished(run["runId"]))["text"] == "Made."
+        assert buffer.text == "x = 1\n"

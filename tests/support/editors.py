@@ -30,6 +30,9 @@ import yaml
 
 REPOSITORY = Path(__file__).parents[2]
 
+BESIDE = str(Path(sys.executable).parent)
+"""Where the programs of Python packages are."""
+
 Replies = Mapping[str, Any]
 
 
@@ -43,7 +46,7 @@ def missing(what: str, how: str) -> NoReturn:
 
 def need(program: str, how: str) -> str:
     """The path of a program that the test cannot do without; `how` says how to install it."""
-    return shutil.which(program) or missing(program, how)
+    return shutil.which(program) or shutil.which(program, path=BESIDE) or missing(program, how)
 
 
 def calling(tool: str, text: str = "", **arguments: Any) -> dict[str, Any]:

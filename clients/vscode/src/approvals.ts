@@ -1,18 +1,15 @@
 // Shows an edit that waits for permission as a diff, and takes the person's answer.
 
-import { applyPatch } from "diff";
-import { basename, isAbsolute } from "node:path";
+import { basename } from "node:path";
 import { commands, type Disposable, EventEmitter, TabInputTextDiff, Uri, window, workspace } from "vscode";
 
 import type { Connection } from "./connection";
 import type { Conversations } from "./conversations";
-import type { PermissionRequest, Reply } from "./protocol";
+import type { Comparison, PermissionRequest, Reply } from "./protocol";
 
 export const SCHEME = "magent-lsp";
 
 const QUIET_MS = 1500;
-/** Begins the last line of a diff that the server cut. */
-const CUT = "… ";
 
 interface Asked {
   requestId: string;
@@ -22,6 +19,8 @@ interface Asked {
 
 export class Approvals implements Disposable {
   private readonly texts = new Map<string, string>();
+  /** The edits of requests that wait, as the server has them. */
+  private readonly comparisons = new Map<string, Comparison>();
   private readonly changed = new EventEmitter<Uri>();
   private readonly parts: Disposable[];
   private typed = 0;
@@ -39,7 +38,6 @@ export class Approvals implements Disposable {
       workspace.onDidChangeTextDocument(({ document, contentChanges }) => {
         if (contentChanges.length > 0 && document === window.activeTextEditor?.document) this.typed = Date.now();
       }),
-      conversations.onAsked((request) => void this.showSoon(request)),
       conversations.onAnswered((requestId) => void this.close(requestId)),
     ];
   }
@@ -67,23 +65,29 @@ export class Approvals implements Disposable {
     if (feedback) await this.answer("reject", requestId, feedback);
   }
 
+  /** The server has an edit to be looked at: the one of a request, or one for its own sake. */
+  async offer(comparison: Comparison): Promise<void> {
+    const { uri, original, modified, title, requestId } = comparison;
+    const request = requestId === undefined ? undefined : this.conversations.pending.get(requestId);
+    if (request) {
+      this.comparisons.set(request.requestId, comparison);
+      void this.showSoon(request);
+    } else if (requestId === undefined) {
+      await this.diff(`shown-${Date.now()}`, nameOf(uri), original, modified, title);
+    }
+  }
+
   /** Show the edit of a request. */
   async show(requestId?: string): Promise<void> {
     const request = this.request(requestId);
     if (request?.diff === undefined) return;
-    const name = request.paths[0] ?? request.title;
-    const before = await current(name, request.diff);
-    const after = before === undefined ? false : patched(before, request.diff);
-    if (before === undefined || after === false) {
-      await window.showTextDocument(this.document(request.requestId, "change", `${basename(name)}.diff`, request.diff));
-      return;
+    const edit = this.comparisons.get(request.requestId);
+    if (edit) {
+      const name = nameOf(edit.uri);
+      return this.diff(request.requestId, name, edit.original, edit.modified, `${name}: accept this edit?`);
     }
-    await this.diff(request.requestId, basename(name), before, after, `${basename(name)}: accept this edit?`);
-  }
-
-  /** Show two texts beside each other. */
-  async compare(uri: Uri, original: string, modified: string, title: string): Promise<void> {
-    await this.diff(`shown-${Date.now()}`, basename(uri.path), original, modified, title);
+    const name = `${basename(request.paths[0] ?? request.title)}.diff`;
+    await window.showTextDocument(this.document(request.requestId, "change", name, request.diff));
   }
 
   private request(requestId?: string): PermissionRequest | undefined {
@@ -119,8 +123,7 @@ export class Approvals implements Disposable {
       .filter(({ input }) => input instanceof TabInputTextDiff && isOf(input.modified, requestId));
     if (tabs.length > 0) await window.tabGroups.close(tabs);
     for (const uri of [...this.texts.keys()]) if (isOf(Uri.parse(uri), requestId)) this.texts.delete(uri);
-    const [next] = this.conversations.pending.values();
-    if (next) await this.showSoon(next);
+    this.comparisons.delete(requestId);
   }
 }
 
@@ -128,35 +131,8 @@ function isOf(uri: Uri, requestId: string): boolean {
   return uri.scheme === SCHEME && uri.path.startsWith(`/${requestId}/`);
 }
 
-/** The text that a diff was made from: the buffer's, else the file's; undefined if it cannot be read. */
-async function current(name: string, diff: string): Promise<string | undefined> {
-  if (diff.startsWith("--- /dev/null")) return "";
-  for (const uri of places(name)) {
-    const open = workspace.textDocuments.find((document) => document.uri.toString() === uri.toString());
-    if (open) return open.getText();
-    try {
-      return new TextDecoder("utf-8", { fatal: true }).decode(await workspace.fs.readFile(uri));
-    } catch {
-      continue; // not in this folder, or no text
-    }
-  }
-  return undefined;
-}
-
-/** Where a file that the server names may be. */
-export function places(name: string): Uri[] {
-  if (isAbsolute(name)) return [Uri.file(name)];
-  return (workspace.workspaceFolders ?? []).map((folder) => Uri.joinPath(folder.uri, name));
-}
-
-/** The text after a unified diff; false if the diff was cut, shows blanks as marks, or does not fit. */
-function patched(before: string, diff: string): string | false {
-  if (diff.slice(diff.lastIndexOf("\n") + 1).startsWith(CUT)) return false;
-  try {
-    return applyPatch(before.replaceAll("\r\n", "\n"), diff, { autoConvertLineEndings: false });
-  } catch {
-    return false;
-  }
+function nameOf(uri: string): string {
+  return basename(Uri.parse(uri).path);
 }
 
 async function choose(request: PermissionRequest): Promise<{ reply?: Reply; feedback?: string }> {

@@ -1,9 +1,9 @@
 // The chat view: hands conversations to the web view, and what is clicked there to commands.
 
 import { randomBytes } from "node:crypto";
+import { isAbsolute } from "node:path";
 import { commands, type Disposable, type TextEditor, Uri, type Webview, type WebviewView, type WebviewViewProvider, window, workspace } from "vscode";
 
-import { places } from "./approvals";
 import type { Choices } from "./choices";
 import type { Connection } from "./connection";
 import { type Conversations, placeWords } from "./conversations";
@@ -144,6 +144,12 @@ export class Chat implements WebviewViewProvider, Disposable {
 
 function words(editor: TextEditor | undefined): string {
   return editor?.document.uri.scheme === "file" ? placeWords(editor.document.uri.toString(), editor.selection) : "";
+}
+
+/** Where a file that the server names may be. */
+function places(name: string): Uri[] {
+  if (isAbsolute(name)) return [Uri.file(name)];
+  return (workspace.workspaceFolders ?? []).map((folder) => Uri.joinPath(folder.uri, name));
 }
 
 /** Open a file that an answer names, `src/a.py` or `src/a.py:12`. */

@@ -35,7 +35,6 @@ export class Conversations {
   private readonly changes = new EventEmitter<Change[]>();
   private readonly states = new EventEmitter<void>();
   private readonly shown = new EventEmitter<Thread | undefined>();
-  private readonly asked = new EventEmitter<PermissionRequest>();
   private readonly answered = new EventEmitter<string>();
   private readonly started = new EventEmitter<Running>();
   /** The current conversation grew. */
@@ -44,7 +43,6 @@ export class Conversations {
   readonly onState = this.states.event;
   /** Another conversation is the current one. */
   readonly onShow = this.shown.event;
-  readonly onAsked = this.asked.event;
   /** With the id of a request that nobody need answer any more. */
   readonly onAnswered = this.answered.event;
   readonly onStarted = this.started.event;
@@ -59,7 +57,6 @@ export class Conversations {
     switch (event.type) {
       case "permission_requested":
         this.pending.set(event.requestId, event);
-        this.asked.fire(event);
         break;
       case "permission_resolved":
         this.pending.delete(event.requestId);

@@ -5,7 +5,7 @@ import type { LanguageClient, MessageActionItem, ShowMessageRequestParams } from
 
 import type { Approvals } from "./approvals";
 import type { Conversations } from "./conversations";
-import type { PermissionRequest } from "./protocol";
+import type { Comparison, PermissionRequest } from "./protocol";
 
 interface Input {
   title: string;
@@ -15,19 +15,12 @@ interface Input {
   default?: string;
 }
 
-interface Comparison {
-  uri: string;
-  original: string;
-  modified: string;
-  title: string;
-}
-
 /** Serve the server's requests of this kind. */
 export function serveDialogs(client: LanguageClient, conversations: Conversations, approvals: Approvals): void {
   client.onRequest("magent/save", save);
   client.onRequest("magent/input", input);
-  client.onRequest("magent/showDiff", async ({ uri, original, modified, title }: Comparison) => {
-    await approvals.compare(Uri.parse(uri), original, modified, title);
+  client.onRequest("magent/showDiff", async (comparison: Comparison) => {
+    await approvals.offer(comparison);
     return null;
   });
   client.onRequest("window/showMessageRequest", (params: ShowMessageRequestParams) => {

@@ -19,6 +19,16 @@ export interface PermissionRequest {
   command?: string;
   diff?: string;
   paths: string[];
+  uris: string[];
+}
+
+/** An edit to be looked at, `magent/showDiff`. */
+export interface Comparison {
+  uri: string;
+  original: string;
+  modified: string;
+  title: string;
+  requestId?: string;
 }
 
 export interface Usage {

@@ -11,7 +11,7 @@ from magent_lsp.lsp.commands.arguments import (
     Nothing,
     RespondArguments,
 )
-from magent_lsp.lsp.commands.spec import Command
+from magent_lsp.lsp.protocol import request_params
 
 if TYPE_CHECKING:
     from magent_lsp.lsp.edge import Edge
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 async def pending(edge: "Edge", arguments: Nothing) -> list[dict[str, Any]]:
     """Permission requests that wait for an answer."""
-    return [to_json(request) for request in edge.app.pending()]
+    return [request_params(request, edge.spell) for request in edge.app.pending()]
 
 
 async def respond(edge: "Edge", arguments: RespondArguments) -> dict[str, bool]:
@@ -76,13 +76,3 @@ def _source(rule: "Rule | None") -> str | None:
     if rule is None:
         return None
     return f"{rule.source.name}:{rule.source.line}" if rule.source.line else rule.source.name
-
-
-COMMANDS = (
-    Command("magent.pending", Nothing, pending),
-    Command("magent.respond", RespondArguments, respond),
-    Command("magent.answer", AnswerArguments, answer),
-    Command("magent.explainPermission", ExplainArguments, explain),
-    Command("magent.grants", Nothing, grants),
-    Command("magent.revokeGrant", GrantArguments, revoke),
-)

@@ -64,8 +64,9 @@ local REPLIES = {
 }
 
 ---The keys that answer a request: { key, title, reply }.
-local function choices(request)
+local function choices(entry)
   local keys, offered, found = config.current.approval.keys, {}, {}
+  local request = entry.request
   for _, option in ipairs(request.options) do
     offered[option.reply] = option.title
   end
@@ -76,6 +77,9 @@ local function choices(request)
     end
   end
   table.insert(found, { keys.feedback, 'Reject, and say what to do instead', 'feedback' })
+  if entry.comparison and keys.compare then
+    table.insert(found, { keys.compare, 'Show the whole file, before and after', 'compare' })
+  end
   table.insert(found, { keys.later, 'Decide later', 'later' })
   return found
 end
@@ -158,6 +162,11 @@ local function set_keys(entry, bufnr, keys)
       elseif reply == 'feedback' then
         close()
         with_feedback(entry)
+      elseif reply == 'compare' then
+        close()
+        require('magent_lsp.compare').show(entry.comparison, function()
+          M.show(true)
+        end)
       else
         M.respond(entry, reply)
       end
@@ -180,9 +189,10 @@ local function focus_soon(window)
 end
 
 ---Shows the oldest request that waits; `focus` takes the cursor there whatever the person is doing.
-function M.show(focus)
+---`again` draws it anew, if there is more to say.
+function M.show(focus, again)
   local entry = M.pending[1]
-  if open and entry == open.entry and not focus then
+  if open and entry == open.entry and not (focus or again) then
     return
   end
   close()
@@ -192,7 +202,7 @@ function M.show(focus)
     end
     return
   end
-  local keys = choices(entry.request)
+  local keys = choices(entry)
   local lines, first = text_of(entry.request, keys)
   local bufnr = vim.api.nvim_create_buf(false, true)
   vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
@@ -226,6 +236,7 @@ local function resolved(id)
   if open and open.entry == entry then
     close()
   end
+  require('magent_lsp.compare').close(id)
   local dialog = parked[id]
   parked[id] = nil
   if dialog then
@@ -255,6 +266,20 @@ function M.event(run, event)
       end
     end
   end
+end
+
+---`magent/showDiff`: an edit that is asked about is kept with its question; another one is shown.
+function M.compare(params)
+  local _, entry = find(params.requestId)
+  if entry then
+    entry.comparison = params
+    if open and open.entry == entry then
+      M.show(vim.api.nvim_get_current_win() == open.window, true)
+    end
+  elseif not params.requestId then
+    require('magent_lsp.compare').show(params)
+  end
+  return vim.NIL
 end
 
 local function same_options(request, actions)

@@ -130,26 +130,6 @@ function M.eval(params)
   return { value = table.concat(printed, '\n') }
 end
 
----`magent/showDiff`: two texts side by side, in a tab of their own.
-function M.show_diff(params)
-  local name = vim.uri_to_fname(params.uri)
-  local filetype = vim.filetype.match({ filename = name }) or ''
-  vim.cmd.tabnew()
-  for index, side in ipairs({ { 'before', params.original }, { 'after', params.modified } }) do
-    if index == 2 then
-      vim.cmd('rightbelow vnew')
-    end
-    local bufnr = vim.api.nvim_get_current_buf()
-    vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, vim.split(side[2], '\n'))
-    vim.bo[bufnr].buftype, vim.bo[bufnr].bufhidden, vim.bo[bufnr].swapfile = 'nofile', 'wipe', false
-    vim.bo[bufnr].modifiable, vim.bo[bufnr].filetype = false, filetype
-    vim.wo.winbar = (' %s (%s)'):format(params.title:gsub('%%', '%%%%'), side[1])
-    vim.keymap.set('n', 'q', '<Cmd>tabclose<CR>', { buffer = bufnr, nowait = true, desc = 'Close' })
-    vim.cmd.diffthis()
-  end
-  return vim.NIL
-end
-
 ---`window/showDocument`, but never in a window of the conversation.
 function M.show_document(err, params, context)
   require('magent_lsp.chat').leave()
@@ -174,7 +154,9 @@ function M.handlers()
     ['magent/save'] = guarded(M.save),
     ['magent/input'] = guarded(M.input),
     ['magent/eval'] = guarded(M.eval),
-    ['magent/showDiff'] = guarded(M.show_diff),
+    ['magent/showDiff'] = guarded(function(params)
+      return require('magent_lsp.approval').compare(params)
+    end),
     ['window/showDocument'] = M.show_document,
     ['window/showMessageRequest'] = function(err, params, context)
       return require('magent_lsp.approval').dialog(err, params, context)
