@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from magent_lsp.headless.arguments import PROGRAM, USAGE, parser
+from magent_lsp.headless.arguments import PROGRAM, USAGE, late_options, parser
 from magent_lsp.headless.leave import leave
 from magent_lsp.headless.logs import configure
 
@@ -79,6 +79,7 @@ def _sessions(arguments: argparse.Namespace) -> int:
 def _permissions(arguments: argparse.Namespace) -> int:
     from magent_lsp.headless.permissions import explain
 
+    arguments = late_options(arguments)
     options = {"agent": arguments.agent, "allow": tuple(arguments.allow), "json": arguments.json}
     return explain(arguments.cwd.resolve(), arguments.tool, arguments.argument, **options)
 

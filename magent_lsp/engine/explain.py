@@ -1,5 +1,6 @@
 """Why a call would be allowed, asked for or denied, without making it."""
 
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,9 @@ from magent_lsp.engine.snapshot import Snapshot
 from magent_lsp.permissions.decision import Decision
 from magent_lsp.permissions.judge import judge
 from magent_lsp.permissions.place import Place
+
+_QUOTED = " \t\n'\"\\#"
+"""Signs in a word that must have been quoted by the person who typed it."""
 
 
 def explain(
@@ -52,4 +56,8 @@ def arguments_of(tool: str, words: list[str], snapshot: Snapshot) -> dict[str, A
     if len(words) < len(required):
         raise CallerError(f"{tool!r} needs {', '.join(required)}.")
     heads, rest = words[: len(names) - 1], words[len(names) - 1 :]
+    if tool == "bash" and len(rest) > 1:  # the shell took the quotes away; operators were quoted to get here
+        rest = [
+            shlex.quote(word) if any(sign in word for sign in _QUOTED) or not word else word for word in rest
+        ]
     return {**dict(zip(names, heads, strict=False)), **({names[-1]: " ".join(rest)} if rest else {})}

@@ -84,6 +84,7 @@ class Run:
     edits: list[EditRecord] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     refused: int = 0
+    protected: int = 0
     text: str = ""
     """The last assistant message."""
     loops: LoopGuard = field(default_factory=LoopGuard)

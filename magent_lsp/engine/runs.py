@@ -140,6 +140,7 @@ class Runs:
             usage=run.usage,
             error=error,
             refused=run.refused,
+            protected=run.protected,
         )
         try:
             self._settled(run)

@@ -128,9 +128,33 @@ def _add_permissions(commands: Any) -> None:
     command = _command(commands, "permissions", "Explain permissions")
     verbs = command.add_subparsers(metavar="VERB", required=True)
     explain = _command(verbs, "explain", "Say what a call may do, and which rule says so")
+    explain.usage = f"{PROGRAM} permissions explain [OPTION]… TOOL ARG…"
     explain.add_argument("tool", metavar="TOOL", help="such as bash, read_file, fetch")
-    explain.add_argument("argument", metavar="ARG", nargs="*", help="the command, path or URL; or NAME=VALUE")
-    explain.add_argument("--agent", metavar="A", help="as this agent")
-    explain.add_argument("--cwd", type=Path, default=Path(), metavar="D", help="in this folder")
-    explain.add_argument("--allow", action="append", default=[], metavar="TOOL[:PATTERN]", help="with this")
-    explain.add_argument("--json", action="store_true", help="as one JSON object")
+    explain.add_argument(
+        "argument",
+        metavar="ARG",
+        nargs=argparse.REMAINDER,
+        help="the command as you would type it, path or URL",
+    )
+    _explain_options(explain)
+
+
+def _explain_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--agent", metavar="A", help="as this agent")
+    command.add_argument("--cwd", type=Path, default=Path(), metavar="D", help="in this folder")
+    command.add_argument("--allow", action="append", default=[], metavar="TOOL[:PATTERN]", help="with this")
+    command.add_argument("--json", action="store_true", help="as one JSON object")
+
+
+def late_options(arguments: argparse.Namespace) -> argparse.Namespace:
+    """Options of `permissions explain` behind the tool: behind a command in words they are part of it."""
+    words: list[str] = arguments.argument
+    typed = arguments.tool == "bash" and bool(words) and not any(sign.isspace() for sign in words[0])
+    command = _Parser(
+        prog=f"{PROGRAM} permissions explain", allow_abbrev=False, argument_default=argparse.SUPPRESS
+    )
+    _explain_options(command)
+    command.add_argument("argument", nargs=argparse.REMAINDER if typed else "*")
+    if typed and not words[0].startswith("--"):
+        return arguments
+    return command.parse_args(words, arguments)

@@ -126,6 +126,16 @@ def exit_code(finished: RunFinished) -> int:
             return LIMIT
 
 
+def _unallowed(finished: RunFinished) -> str:
+    """How many calls had no permission, and what would give it."""
+    count, protected = finished.refused, finished.protected
+    calls = f"{count} call{'s' * (count != 1)}" if count else "a call"
+    if not protected:
+        return f"{calls} had no permission; allow with --allow TOOL[:PATTERN] or --yes"
+    less = "it" if count == 1 else f"{protected} of them" if protected < count else "them"
+    return f"{calls} had no permission; allow with --allow TOOL:PATTERN, as --yes is not enough for {less}"
+
+
 def explain_end(finished: RunFinished, session_id: str, terminal: Terminal, again: str | None = None) -> None:
     """Say in one line on stderr why a run did not simply end, and what to do next."""
     reason = finished.stop_reason
@@ -137,8 +147,7 @@ def explain_end(finished: RunFinished, session_id: str, terminal: Terminal, agai
     elif reason == "rejected":
         text = f"you said no, and the run ended there{again}"
     elif exit_code(finished) == REFUSED:
-        calls = f"{finished.refused} call{'s' * (finished.refused != 1)}" if finished.refused else "a call"
-        text = f"{calls} had no permission; allow with --allow TOOL[:PATTERN] or --yes{again}"
+        text = f"{_unallowed(finished)}{again}"
     elif reason in _LIMITS:
         text = f"stopped: {_LIMITS[reason]}{again}"
     else:

@@ -12,6 +12,11 @@ QUIET: Final = frozenset(
     {"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects"}
 )
 """Options before the subcommand that change nothing of importance."""
+_HARMLESS_BEFORE: Final = QUIET | set_of("""
+    -p --paginate --no-lazy-fetch --no-advice --glob-pathspecs --noglob-pathspecs --icase-pathspecs
+    -v -h --version --help --html-path --man-path --info-path
+""")
+"""All others say which configuration, repository or programs count, such as `--bare` and `-c`."""
 _GLOBAL_VALUED: Final = set_of("""
     -c -C --git-dir --work-tree --exec-path --namespace --config-env --super-prefix --attr-source
 """)
@@ -79,9 +84,7 @@ def git_escape(words: Sequence[str]) -> str | None:
     call = take_apart(words)
     for each in call.before:
         name = each.partition("=")[0]
-        if name.startswith(("-c", "-C")) or any(
-            names_option(name, risky) for risky in _GLOBAL_VALUED if risky[:2] == "--"
-        ):
+        if name not in _HARMLESS_BEFORE:
             return each
     if call.subcommand in _RUNNERS:
         return call.subcommand
@@ -109,12 +112,11 @@ def _particular(call: GitCall) -> Iterator[str]:
         yield name
     if name == "maintenance" and first != "run":
         yield name
-    if name == "merge" and (strategy := _strategy(call)) not in _STRATEGIES:
+    if name in _MERGERS and (strategy := _strategy(call)) not in _STRATEGIES:
         yield strategy
     if name in _REMOTE:
-        yield from (each for each in call.operands if "::" in each)
-        if _is_path(first):  # a repository on this machine may run hooks of its own
-            yield first
+        # A repository on this machine may run hooks of its own.
+        yield from (each for each in call.operands if "::" in each or _is_path(each))
     if name and name not in _ORDINARY and name not in READERS:
         yield name
 
@@ -127,14 +129,19 @@ def _strategy(call: GitCall) -> str:
     """The merge strategy: an unknown one is a program `git-merge-NAME`."""
     arguments = call.arguments
     for index, each in enumerate(arguments):
-        if each in ("-s", "--strategy"):
-            return arguments[index + 1] if index + 1 < len(arguments) else ""
-        if each.startswith(("-s", "--strategy=")):
-            return each.removeprefix("-s").removeprefix("--strategy=")
+        name, equals, value = each.partition("=")
+        following = arguments[index + 1] if index + 1 < len(arguments) else ""
+        if len(name) > 4 and names_option(name, "--strategy"):
+            return value if equals else following
+        if call.subcommand in _SHORT_STRATEGY and re.match(r"-[a-rt-zA-Z]*s", each):
+            return each.partition("s")[2] or following
     return ""
 
 
 _REMOTE: Final = frozenset({"ls-remote", "fetch", "pull", "clone", "push", "remote", "submodule"})
+_MERGERS: Final = frozenset({"merge", "rebase", "pull", "cherry-pick", "revert"})
+_SHORT_STRATEGY: Final = frozenset({"merge", "rebase", "pull"})
+"""Of the others `-s` means to sign off."""
 _STRATEGIES: Final = frozenset({"", "ort", "recursive", "resolve", "octopus", "ours", "subtree"})
 _RISKY_FIRST: Final[Mapping[str, frozenset[str]]] = {
     "bisect": frozenset({"run", "view", "visualize", "replay"}),
@@ -144,6 +151,7 @@ _RISKY_OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "grep": ("-O",),
     "cat-file": ("--batch", "--batch-command"),
     "clone": ("-u", "-c", "--config"),
+    "help": ("-w", "-i", "--web", "--info"),
     "archive": ("-o",),
     "format-patch": ("-o",),
     "bundle": ("-o",),

@@ -48,6 +48,9 @@ _FORMS: Final[Mapping[str, _Form]] = {
     "merge": _form("mFsXS", "message file strategy", "-F --file"),
     "add": _form("", "chmod pathspec-from-file", "--pathspec-from-file"),
     "archive": _form("o", "output prefix format", "", "-o --output"),
+    "format-patch": _form("ov", "output-directory start-number reroll-count", "", "-o --output-directory"),
+    "bundle": _form("", "version"),
+    "submodule": _form("b", "branch name depth reference"),
     "clone": _form("bocuj", "branch origin config upload-pack depth jobs filter template reference"),
     "worktree": _form("bB", "reason"),
     "init": _form("b", "initial-branch template object-format"),
@@ -70,6 +73,12 @@ def git_files(words: Sequence[Word]) -> Iterator[FileUse]:
     yield from _changed(call, arguments)
     if call.subcommand in READERS or call.subcommand in ("archive", "stash"):
         yield from _shown(call, arguments)
+
+
+def _named_after(address: Word) -> Word:
+    """The folder that a copy of a repository gets if none is named."""
+    name = address.text.rstrip("/").removesuffix("/.git").rpartition("/")[2].rpartition(":")[2]
+    return word(name.removesuffix(".git") or ".") if address.exact else address
 
 
 def _shown(call: GitCall, arguments: Arguments) -> Iterator[FileUse]:
@@ -113,8 +122,14 @@ def _changed(call: GitCall, arguments: Arguments) -> Iterator[FileUse]:
     written: Sequence[Word] = ()
     if call.subcommand == "mv" or (call.subcommand == "rm" and not call.has("--cached")):
         written = operands
-    elif call.subcommand == "init" or (call.subcommand == "clone" and len(operands) > 1):
-        written = operands[-1:]
+    elif call.subcommand == "format-patch" and not call.has("--stdout", "-o", "--output-directory"):
+        written = (word("."),)
+    elif call.subcommand == "init":
+        written = operands[-1:] or (word("."),)
+    elif call.subcommand == "clone":
+        written = operands[1:2] or [_named_after(each) for each in operands[:1]]
+    elif (call.subcommand, first) == ("submodule", "add"):
+        written = operands[2:3] or [_named_after(each) for each in operands[1:2]]
     elif (call.subcommand, first) in (("worktree", "add"), ("bundle", "create")):
         written = operands[1:2]
     elif (call.subcommand, first) == ("worktree", "move"):

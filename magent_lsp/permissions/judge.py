@@ -24,7 +24,9 @@ def judge(subjects: Sequence[Subject], policy: Policy, place: Place) -> Decision
     case = Case(policy, Seen(place))
     decision = _judge(subjects, case)
     grants = tuple(dict.fromkeys(rule for atom in decision.atoms for rule in atom.grants))
-    if decision.verdict != "ask" or decision.protected or not grants:
+    if decision.verdict != "ask" or any(atom.protected and not atom.grants for atom in decision.atoms):
+        return decision
+    if not grants:
         return decision
     if any(len(subject.value) > MAX_SHOWN for subject in subjects):
         return decision
@@ -71,17 +73,18 @@ def _closed(subject: Subject) -> Atom:
 def _url(case: Case, subject: Subject) -> Atom:
     address = judge_url(subject.value)
     ruling = case.ruling(subject.tool, TextItem(text=address.text, url=True))
-    verdict = stricter(ruling.verdict, address.least)
-    if verdict != ruling.verdict:
-        return Atom(
-            subject=subject,
-            verdict=verdict,
-            reason=f"`{subject.value[:200]}`: {address.reason}.",
-            rule=ruling.rule,
-        )
-    grants = url_grant(address.text) if verdict == "ask" and address.least == "allow" else ()
+    least = "allow" if address.least == "ask" and ruling.absolute else address.least
+    verdict = stricter(ruling.verdict, least)
+    reason = (
+        f"`{subject.value[:200]}`: {address.reason}." if verdict != ruling.verdict else say(subject, ruling)
+    )
     return Atom(
-        subject=subject, verdict=verdict, reason=say(subject, ruling), rule=ruling.rule, grants=grants
+        subject=subject,
+        verdict=verdict,
+        reason=reason,
+        rule=ruling.rule,
+        protected=verdict == "ask" and least == "ask",
+        grants=url_grant(address.text) if verdict == "ask" else (),
     )
 
 

@@ -10,7 +10,7 @@ from magent_lsp.permissions.groups import entries, names_in
 from magent_lsp.permissions.paths import compile_pattern, fold_name, segments_match
 from magent_lsp.permissions.rules import LAYERS, STRICTNESS, USER_LEVEL, Layer, Policy, Rule
 from magent_lsp.permissions.tools import READ_ONLY, TEXT_TOOLS
-from magent_lsp.permissions.urls import host_fits
+from magent_lsp.permissions.urls import host_fits, names_host
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,8 @@ class Ruling:
     rule: Rule | None
     """None: no rule speaks of it, which is a deny."""
     absolute: bool = False
-    """Whether the person allows it by an absolute pattern, as is needed outside the workspace."""
+    """Whether the person allows it by an absolute pattern, as is needed outside the workspace, or by a host's
+    name, as is needed in their own network."""
 
 
 def rule_matches(rule: Rule, item: Item) -> bool:
@@ -200,13 +201,15 @@ def rule_on(policy: Policy, tool: str, item: Item) -> Ruling:
     absolute = any(
         view.layer.name in USER_LEVEL
         and view.verdict == "allow"
-        and any(_is_absolute(rule) for rule in view.rules)
+        and any(_names_place(rule, item) for rule in view.rules)
         for view in found
     )
     return Ruling(verdict=current.verdict, rule=current.rules[0], absolute=absolute)
 
 
-def _is_absolute(rule: Rule) -> bool:
+def _names_place(rule: Rule, item: Item) -> bool:
+    if isinstance(item, TextItem):
+        return item.url and names_host(rule.pattern)
     return rule.pattern.startswith(("/", "~/")) or rule.pattern == "~"
 
 

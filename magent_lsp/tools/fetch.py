@@ -1,4 +1,4 @@
-"""`fetch`: read a page of the public internet."""
+"""`fetch`: read a page of the public internet, or of a server of your own that you allow by its name."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from magent_lsp.core.errors import ToolError
 from magent_lsp.core.tool import Subject, Tool, ToolContext, ToolResult
-from magent_lsp.tools.addresses import Address, is_public, resolve_host
+from magent_lsp.tools.addresses import Address, is_own, is_public, resolve_host
 from magent_lsp.tools.output import wrap_lines
 from magent_lsp.tools.webtext import Inflater, check_type, to_text
 
@@ -69,7 +69,7 @@ def make_fetch(allowed: Callable[[Address], bool] = is_public, limits: Limits | 
 
     return Tool(
         name="fetch",
-        description="Read a web page as Markdown, or a text or JSON resource; public addresses only.",
+        description="Read a web page as Markdown, or a text or JSON resource.",
         input=Input,
         kind="fetch",
         run=run,
@@ -148,7 +148,7 @@ async def _request(
     import httpx
 
     port = url.port or (443 if url.scheme == "https" else 80)
-    addresses = await resolve_host(url.host, port, allowed)
+    addresses = await resolve_host(url.host, port, lambda one: allowed(one) or is_own(url.host, one))
     timeout = httpx.Timeout(limits.seconds, connect=limits.connect_seconds)
     # A bare transport: no proxy, no cookies, no redirects of its own, so that the address that was judged
     # is the one that is reached.

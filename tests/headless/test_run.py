@@ -124,8 +124,17 @@ def test_allow_permits_only_what_it_says(program: Program) -> None:
 def test_yes_is_not_enough_for_protected_files(program: Program) -> None:
     write = call("write_file", path=".vscode/tasks.json", content="{}")
     model = program.script({"calls": [write]}, {"text": "Tried."})
-    assert program("run", "write", "--model", model, "--yes").code == 4
+    done = program("run", "write", "--model", model, "--yes")
+    assert done.code == 4
+    assert "--allow TOOL:PATTERN, as --yes is not enough for it" in done.err.splitlines()[-1]
     assert not (program.folder / ".vscode").exists()
+
+
+def test_what_is_said_of_yes_counts_only_what_it_does_not_answer(program: Program) -> None:
+    calls = [call("write_file", path=".vscode/tasks.json", content="{}"), call("bash", command="./tool.sh")]
+    done = program("run", "x", "--model", program.script({"calls": calls}, {"text": "Tried."}))
+    assert done.err.splitlines()[-1].startswith("magent-lsp: 2 calls had no permission")
+    assert "--yes is not enough for 1 of them" in done.err
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -92,3 +92,26 @@ def test_explain_knows_agents_config_and_allow(program: Program) -> None:
     assert str(program.config) in denied.out
     assert program("permissions", "explain", "bash", "cc x.c", "--allow", "bash:cc *").out.startswith("allow")
     assert program("permissions", "explain", "--agent", "plan", "bash", "touch x").out.startswith("deny")
+
+
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        (["git", "push", "--force"], "git push --force"),
+        (["rg", "--json", "x"], "rg --json x"),
+        (["--", "ls", "-la"], "ls -la"),
+        (["grep", "a b", "f.py"], "grep 'a b' f.py"),
+        (["ls", "&&", "make"], "ls"),
+        (["git status --short"], "git status --short"),
+    ],
+)
+def test_a_command_is_explained_as_it_is_typed(program: Program, words: list[str], command: str) -> None:
+    told = json.loads(program("permissions", "explain", "--json", "bash", *words).out)
+    assert told["atoms"][0]["value"] == command.replace("'", "")
+
+
+def test_options_before_a_typed_command_and_behind_a_quoted_one_are_ours(program: Program) -> None:
+    before = program("permissions", "explain", "bash", "--agent", "plan", "touch", "--no-create", "x")
+    behind = program("permissions", "explain", "bash", "touch --no-create x", "--agent", "plan")
+    assert before.out.splitlines()[0] == behind.out.splitlines()[0]
+    assert before.out.startswith("deny: `touch --no-create x`")

@@ -16,9 +16,11 @@ from blockbuster import blockbuster_ctx
 
 from magent_lsp.core.errors import ToolError
 from magent_lsp.core.tool import Subject, Tool, ToolResult, Verdict
+from magent_lsp.permissions.judge import judge
 from magent_lsp.tools import fetch
-from magent_lsp.tools.addresses import Address, is_public
+from magent_lsp.tools.addresses import Address, is_public, resolve_host
 from magent_lsp.tools.fetch import Limits, make_fetch
+from tests.support.permissions import place, policy
 from tests.support.tool_context import call, context_for, parse
 
 Answer = bytes | Callable[[asyncio.StreamWriter], Awaitable[None]]
@@ -88,6 +90,11 @@ async def get(
     **arguments: Any,
 ) -> ToolResult:
     return await call(tool, context_for(Path("/"), judge=judge), url=url, **arguments)
+
+
+def under(rules: dict[str, Any]) -> Callable[[Subject], Verdict]:
+    """The verdicts of real rules."""
+    return lambda subject: judge((subject,), policy(rules), place()).verdict
 
 
 async def read(answer: Answer, tool: Tool = LOOPBACK, **arguments: Any) -> str:
@@ -292,44 +299,39 @@ async def test_urls_that_are_never_fetched(url: str) -> None:
         await get(url)
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        *(
-            "127.0.0.1",
-            "localhost",
-            "0.0.0.0",
-            "[::1]",
-            "[::]",
-            "2130706433",
-            "0x7f000001",
-            "0177.0.0.1",
-            "127.1",
-        ),
-        *(
-            "10.0.0.1",
-            "192.168.1.1",
-            "172.16.0.1",
-            "169.254.169.254",
-            "100.64.0.1",
-            "192.0.0.1",
-            "198.18.0.1",
-        ),
-        *(
-            "[::ffff:127.0.0.1]",
-            "[::ffff:7f00:1]",
-            "[64:ff9b::7f00:1]",
-            "[2002:7f00:1::]",
-            "[fc00::1]",
-            "[fe80::1]",
-        ),
-        *("224.0.0.1", "255.255.255.255", "240.0.0.1", "[ff02::1]"),
-    ],
-)
-async def test_the_tool_connects_to_nothing_that_is_not_public(host: str) -> None:
+NEVER = [
+    *("0.0.0.0", "[::]", "2130706433", "0x7f000001", "0177.0.0.1", "127.1"),
+    *("169.254.169.254", "100.100.100.200", "168.63.129.16", "192.0.0.192", "[fd00:ec2::254]", "[fe80::1]"),
+    *("[::ffff:169.254.169.254]", "[64:ff9b::a9fe:a9fe]", "[2002:a9fe:a9fe::]"),
+    *("224.0.0.1", "255.255.255.255", "240.0.0.1", "[ff02::1]"),
+]
+
+
+@pytest.mark.parametrize("host", NEVER)
+async def test_some_addresses_are_never_reached_whatever_was_allowed(host: str) -> None:
     async with serving({"/": http("secret")}) as site:
         with pytest.raises(ToolError, match=r"not on the public internet|not found|not a URL"):
             await get(site.url(host=host), fetch.TOOL)
+    assert site.requests == []
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::ffff:127.0.0.1]"])
+async def test_a_server_of_ones_own_is_reached_by_its_own_name(host: str) -> None:
+    """The call was judged before: by a rule or by a person who read that very name."""
+    async with serving({"/": http("docs")}) as site:
+        assert "docs" in (await get(site.url(host=host), fetch.TOOL)).text
+
+
+async def test_a_name_that_only_leads_home_is_not_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name of the internet may be pointed at a person's own machine by anyone."""
+
+    async def home(*words: object, **more: object) -> list[tuple[object, ...]]:
+        return [(2, 1, 6, "", ("127.0.0.1", site.port))]
+
+    async with serving({"/": http("secret")}) as site:
+        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", home)
+        with pytest.raises(ToolError, match=r"not on the public internet.*localhost"):
+            await get(site.url(host="rebound.example.com"), fetch.TOOL)
     assert site.requests == []
 
 
@@ -342,9 +344,8 @@ def test_public_addresses(address: str) -> None:
 
 
 async def test_one_bad_address_among_several_is_enough_to_refuse() -> None:
-    tool = make_fetch(lambda address: address.version == 6)  # localhost also has 127.0.0.1
     with pytest.raises(ToolError, match=r"127\.0\.0\.1"):
-        await get("http://localhost:1/", tool)
+        await resolve_host("localhost", 1, lambda address: address.version == 6)  # it also has 127.0.0.1
 
 
 async def test_the_connection_goes_to_the_address_that_was_judged() -> None:
@@ -435,20 +436,31 @@ async def test_redirects_end() -> None:
 async def test_a_redirect_gets_no_further_than_a_call(target: str) -> None:
     async with serving({"/": moved(target)}) as site:
         with pytest.raises(ToolError):
-            await get(site.url())
+            await get(site.url(), judge=under({"fetch": "allow"}))
+
+
+async def test_a_redirect_into_ones_own_network_needs_a_rule_that_names_it() -> None:
+    pages: dict[str, Answer] = {"/docs": http("docs")}
+    async with serving(pages) as site:
+        pages["/"] = moved(site.url("/docs", host="localhost"))
+        with pytest.raises(ToolError, match=r"redirects to .*localhost"):
+            await get(site.url(), judge=under({"fetch": "allow"}))
+        assert len(site.requests) == 1
+        rules = {"fetch": {"*": "allow", "http://localhost:*": "allow"}}
+        assert "docs" in (await get(site.url(), judge=under(rules))).text
 
 
 async def test_every_hop_is_judged() -> None:
     judged: list[str] = []
 
-    def judge(subject: Subject) -> Verdict:
+    def recording(subject: Subject) -> Verdict:
         assert (subject.tool, subject.kind) == ("fetch", "url")
         judged.append(subject.value)
         return "deny" if "secret" in subject.value else "allow"
 
     async with serving({"/": moved("/b"), "/b": moved("/secret"), "/secret": http("no")}) as site:
         with pytest.raises(ToolError, match="not allowed"):
-            await get(site.url(), judge=judge)
+            await get(site.url(), judge=recording)
     assert judged == [site.url("/b"), site.url("/secret")]
     assert len(site.requests) == 2
 
