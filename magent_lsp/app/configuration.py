@@ -8,6 +8,7 @@ from typing import Any
 from magent_lsp.core.config import Settings
 from magent_lsp.core.request import RunRequest
 from magent_lsp.engine.snapshot import Snapshot, Sources, load_snapshot
+from magent_lsp.store.files import Texts
 from magent_lsp.store.problems import Problem
 
 
@@ -52,6 +53,14 @@ class Configuration:
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong in the files that people wrote, in all folders."""
         every = [p for folder in self.folders or (None,) for p in self.snapshot(folder).problems]
+        return tuple(dict.fromkeys(every))
+
+    def problems_with(self, texts: Texts) -> tuple[Problem, ...]:
+        """The same with these texts in place of what is on disk; nothing of them comes into force."""
+        every: list[Problem] = []
+        for folder in self.folders or (None,):
+            before = self._snapshots.get(folder) or self._last.get(folder)
+            every += load_snapshot(folder, self._sources, before, texts).problems
         return tuple(dict.fromkeys(every))
 
     @property

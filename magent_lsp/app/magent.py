@@ -25,6 +25,7 @@ from magent_lsp.engine.snapshot import Snapshot, Sources
 from magent_lsp.store.blobs import BlobStore
 from magent_lsp.store.commands import Command
 from magent_lsp.store.dirs import Dirs
+from magent_lsp.store.files import Texts
 from magent_lsp.store.grants import GrantStore
 from magent_lsp.store.problems import Problem
 from magent_lsp.store.sessions import SessionStore
@@ -119,6 +120,10 @@ class Magent:
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong in the files that people wrote, in all folders."""
         return self.configuration.problems
+
+    def problems_with(self, texts: Texts) -> tuple[Problem, ...]:
+        """The problems as they would be if these buffers were saved; reads files, so call it in a thread."""
+        return self.configuration.problems_with(texts)
 
     @property
     def trusted(self) -> bool:

@@ -17,6 +17,7 @@ from magent_lsp.store.agents import Registry, load_agents
 from magent_lsp.store.commands import Command, load_commands
 from magent_lsp.store.config import Loaded, load_settings
 from magent_lsp.store.dirs import Dirs
+from magent_lsp.store.files import NO_TEXTS, Texts
 from magent_lsp.store.grants import GrantStore
 from magent_lsp.store.problems import Problem
 from magent_lsp.store.skills import Skill, load_skills
@@ -128,7 +129,9 @@ class Snapshot:
                 yield Rule(tool=tool.name, pattern="*", verdict="deny", source=Source(name=name))
 
 
-def load_snapshot(folder: Path | None, sources: Sources, previous: Snapshot | None = None) -> Snapshot:
+def load_snapshot(
+    folder: Path | None, sources: Sources, previous: Snapshot | None = None, texts: Texts = NO_TEXTS
+) -> Snapshot:
     """Read everything that is configured for a folder; bad files become problems, never errors."""
     trust = TrustStore(sources.dirs)
     trusted = folder is None or trust.is_trusted(folder)
@@ -141,10 +144,13 @@ def load_snapshot(folder: Path | None, sources: Sources, previous: Snapshot | No
         allow=sources.allow,
         overrides=sources.overrides or {},
         previous=previous.loaded if previous else None,
+        texts=texts,
     )
-    agents = load_agents(folder, sources.dirs, trusted, previous=previous.registry if previous else None)
-    commands = load_commands(folder, sources.dirs, trusted)
-    skills = load_skills(folder, sources.dirs, trusted)
+    agents = load_agents(
+        folder, sources.dirs, trusted, previous=previous.registry if previous else None, texts=texts
+    )
+    commands = load_commands(folder, sources.dirs, trusted, texts=texts)
+    skills = load_skills(folder, sources.dirs, trusted, texts=texts)
     grants = GrantStore(sources.dirs)
     return Snapshot(
         folder=folder,

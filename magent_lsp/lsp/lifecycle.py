@@ -5,15 +5,14 @@ import importlib
 import linecache
 import logging
 from collections.abc import Coroutine
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from magent_lsp.lsp.convert import to_uri
+from magent_lsp.lsp.own_files import is_own
 from magent_lsp.lsp.parent import Parent
+from magent_lsp.lsp.registrations import later
 from magent_lsp.lsp.settings import SECTION, merge, pushed_section, split_options
 
 if TYPE_CHECKING:
@@ -24,19 +23,6 @@ logger = logging.getLogger(__name__)
 
 PULL_SECONDS = 3
 """How long a client may take to send its configuration before we begin without it."""
-
-WATCHED = (
-    "**/.magent/**",
-    "**/.opencode/**",
-    "**/.claude/**",
-    "**/.agents/**",
-    "**/{AGENTS,CLAUDE}.md",
-    "**/.mcp.json",
-)
-"""Files of a project that we read."""
-
-_OWN_FOLDERS = frozenset({".magent", ".opencode", ".claude", ".agents"})
-_OWN_NAMES = frozenset({"AGENTS.md", "CLAUDE.md", ".mcp.json"})
 
 RELOAD_SECONDS = 0.3
 """Changes of files that come within this time are one reload."""
@@ -166,16 +152,8 @@ class Lifecycle:
             self._reload_soon()
 
     def _is_ours(self, uri: str) -> bool:
-        parts = unquote(urlsplit(uri).path).split("/")
         edge = self.started
-        user = edge.dirs.user if edge is not None else None
-        if "plans" in parts:  # written by the plan agent, never read as configuration
-            return False
-        return (
-            parts[-1] in _OWN_NAMES
-            or bool(_OWN_FOLDERS.intersection(parts))
-            or (user is not None and Path("/".join(parts)).is_relative_to(user))
-        )
+        return is_own(uri, edge.dirs.user if edge is not None else None)
 
     def _reload_soon(self) -> None:
         edge = self.started
@@ -193,7 +171,7 @@ class Lifecycle:
 
     async def _register(self) -> None:
         edge = await asyncio.shield(self._begin())
-        registrations = [*self._registrations(edge), *self._language_features(edge)]
+        registrations = later(edge, self._server.client_capabilities)
         if not registrations:
             return
         params = types.RegistrationParams(registrations=registrations)
@@ -201,53 +179,6 @@ class Lifecycle:
             await self._server.protocol.call(types.CLIENT_REGISTER_CAPABILITY, params, seconds=30)
         except (JsonRpcException, TimeoutError) as error:
             logger.info("the client registered nothing: %s", error)
-
-    def _language_features(self, edge: "Edge") -> "list[types.Registration]":
-        """Completion and hover, for files of ours alone: other servers have the rest."""
-        documents = self._server.client_capabilities.text_document
-        if documents is None:
-            return []
-        from magent_lsp.lsp.ours import selector
-
-        found: list[types.Registration] = []
-        files = {"documentSelector": selector(edge)}
-        if documents.completion is not None and documents.completion.dynamic_registration:
-            options = {**files, "triggerCharacters": ["/", "@"]}
-            method = types.TEXT_DOCUMENT_COMPLETION
-            found.append(types.Registration(id="magent-completion", method=method, register_options=options))
-        if documents.hover is not None and documents.hover.dynamic_registration:
-            method = types.TEXT_DOCUMENT_HOVER
-            found.append(types.Registration(id="magent-hover", method=method, register_options=files))
-        return found
-
-    def _registrations(self, edge: "Edge") -> "list[types.Registration]":
-        workspace = self._server.client_capabilities.workspace
-        found: list[types.Registration] = []
-        if workspace is None:
-            return found
-        configuration = workspace.did_change_configuration
-        if configuration is not None and configuration.dynamic_registration:
-            found.append(
-                types.Registration(
-                    id="magent-configuration",
-                    method=types.WORKSPACE_DID_CHANGE_CONFIGURATION,
-                    register_options={"section": SECTION},
-                )
-            )
-        files = workspace.did_change_watched_files
-        if files is not None and files.dynamic_registration:
-            watchers = [types.FileSystemWatcher(glob_pattern=pattern) for pattern in WATCHED]
-            if files.relative_pattern_support:
-                user = types.RelativePattern(base_uri=to_uri(edge.dirs.user), pattern="**/*")
-                watchers.append(types.FileSystemWatcher(glob_pattern=user))
-            found.append(
-                types.Registration(
-                    id="magent-files",
-                    method=types.WORKSPACE_DID_CHANGE_WATCHED_FILES,
-                    register_options=types.DidChangeWatchedFilesRegistrationOptions(watchers=watchers),
-                )
-            )
-        return found
 
     # -- end ----------------------------------------------------------------------------------------
 

@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
@@ -12,10 +11,13 @@ from pydantic.fields import FieldInfo
 
 from magent_lsp.core.config import Settings
 from magent_lsp.lsp.chat import SUFFIX
+from magent_lsp.lsp.chat.document import KEYS as CHAT
 from magent_lsp.lsp.convert import to_path
+from magent_lsp.lsp.own_files import FOLDERS
 from magent_lsp.store import keys
 from magent_lsp.store.config_values import fields_of, section_of
 from magent_lsp.store.keys import Key
+from magent_lsp.store.places import KINDS
 
 if TYPE_CHECKING:
     from magent_lsp.lsp.edge import Edge
@@ -45,7 +47,7 @@ class Spot:
 def selector(edge: "Edge") -> list[dict[str, str]]:
     """The files for which completion and hover are registered."""
     user = edge.dirs.user.as_posix()
-    patterns = (f"**/*{SUFFIX}", "**/.magent/**", f"{user}/**")
+    patterns = (f"**/*{SUFFIX}", *(f"**/{folder}/**" for folder in sorted(FOLDERS)), f"{user}/**")
     return [{"scheme": "file", "pattern": pattern} for pattern in patterns]
 
 
@@ -56,20 +58,29 @@ def kind_of(edge: "Edge", uri: str) -> Kind | None:
         return None
     if path.name.endswith(SUFFIX):
         return "chat"
-    if ".magent" not in path.parts and not path.is_relative_to(edge.dirs.user):
-        return None
-    if path == edge.dirs.config_file or (path.stem == "config" and path.suffix in (".yaml", ".yml")):
+    if path == edge.dirs.config_file:
         return "config"
-    return _by_folder(path) if path.suffix == ".md" else None
+    if path.is_relative_to(edge.dirs.user):
+        family, inner = ".magent", path.relative_to(edge.dirs.user).parts
+    else:
+        at = max((number for number, part in enumerate(path.parts) if part in FOLDERS), default=None)
+        if at is None:
+            return None
+        family, inner = path.parts[at], path.parts[at + 1 :]
+    return _by_folder(family, inner)
 
 
-def _by_folder(path: Path) -> Kind | None:
-    folders = set(path.parts[:-1])
-    if path.name == "SKILL.md":
-        return "skill"
-    if folders & {"agent", "agents"}:
+def _by_folder(family: str, inner: Sequence[str]) -> Kind | None:
+    """What a file is by its place in a folder of ours or of another program."""
+    if inner in (("config.yaml",), ("config.yml",)):
+        return "config" if family == ".magent" else None
+    if len(inner) < 2 or not inner[-1].endswith(".md"):
+        return None
+    if inner[0] in KINDS["skills"]:
+        return "skill" if inner[-1] == "SKILL.md" else None
+    if inner[0] in KINDS["agents"]:
         return "agent"
-    return "command" if folders & {"command", "commands"} else None
+    return "command" if inner[0] in KINDS["commands"] else None
 
 
 def yaml_lines(kind: Kind, text: str, line: int) -> Sequence[str] | None:
@@ -100,7 +111,7 @@ def spot(lines: Sequence[str]) -> Spot:
 def keys_at(kind: Kind, path: Sequence[str], tools: Sequence[str] = ()) -> tuple[Key, ...]:
     """The keys that are known below a path; `tools` are the names for permissions."""
     if kind == "chat":
-        return ()
+        return () if path else CHAT
     if kind == "config":
         return tuple(_setting_keys(path, tools))
     if not path:

@@ -26,7 +26,7 @@ class Problems:
         self._said: set[Problem] = set()
 
     def publish(self, problems: Sequence[Problem]) -> None:
-        """Replace all diagnostics of ours, and say once, in one message, what is new."""
+        """Replace all diagnostics of ours."""
         by_uri: dict[str, list[types.Diagnostic]] = defaultdict(list)
         for problem in problems:
             if problem.path is not None:
@@ -38,6 +38,9 @@ class Problems:
                     types.PublishDiagnosticsParams(uri=uri, diagnostics=diagnostics)
                 )
         self._published = dict(by_uri)
+
+    def announce(self, problems: Sequence[Problem]) -> None:
+        """Say once, in one message, what is new."""
         fresh = [problem for problem in problems if problem not in self._said]
         # A problem that was mended and comes back is news again.
         self._said = set(problems)

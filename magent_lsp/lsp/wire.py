@@ -29,6 +29,7 @@ from pygls.protocol import (
 
 from magent_lsp.core.errors import CallerError, MagentError
 from magent_lsp.lsp.documents import DocumentsProtocol
+from magent_lsp.lsp.registrations import announce
 
 if TYPE_CHECKING:
     from magent_lsp.lsp.server import MagentServer
@@ -201,10 +202,9 @@ class Wire(DocumentsProtocol):
 
     @lsp_method(types.INITIALIZE)
     def lsp_initialize(self, params: types.InitializeParams) -> Generator[Any, Any, types.InitializeResult]:
-        """As before us, but completion and hover are registered later, for our own kinds of files alone."""
+        """As before us, but completion and hover are for our own kinds of files alone."""
         result = yield from super().lsp_initialize(params)
-        result.capabilities.completion_provider = None
-        result.capabilities.hover_provider = None
+        announce(result, params)
         return result
 
     @lsp_method(types.SHUTDOWN)

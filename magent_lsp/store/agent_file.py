@@ -37,11 +37,9 @@ class LoadedAgent:
     problems: tuple[Problem, ...] = ()
 
 
-def read_agent(
-    path: Path, *, trusted: bool = True, native: bool = False, within: Path | None = None
-) -> LoadedAgent:
+def read_agent(path: Path, *, trusted: bool = True, native: bool = False) -> LoadedAgent:
     """Read one file; ConfigError if it defines no agent."""
-    return agent_of(read_front(path, within=within), trusted=trusted, native=native)
+    return agent_of(read_front(path), trusted=trusted, native=native)
 
 
 def agent_of(front: Front, *, trusted: bool = True, native: bool = False) -> LoadedAgent:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from magent_lsp.core.agent import Agent, AgentMode
 from magent_lsp.permissions.rules import Layer, Source, parse_permission
-from magent_lsp.store.agent_file import LoadedAgent, read_agent
+from magent_lsp.store.agent_file import LoadedAgent, agent_of
 from magent_lsp.store.agent_save import save_agent
 from magent_lsp.store.collect import Definition, collect, native_first
 from magent_lsp.store.config_project import without_secrets
 from magent_lsp.store.dirs import Dirs
-from magent_lsp.store.files import is_markdown
+from magent_lsp.store.files import NO_TEXTS, Texts, is_markdown
 from magent_lsp.store.permission import as_mapping
 from magent_lsp.store.places import Place, places
 from magent_lsp.store.problems import Problem
@@ -41,6 +41,7 @@ def load_agents(
     *,
     root: Path | None = None,
     previous: Registry | None = None,
+    texts: Texts = NO_TEXTS,
 ) -> Registry:
     """All agents a project sees; the first place that defines a name wins.
 
@@ -49,7 +50,7 @@ def load_agents(
     """
     collected = collect(
         "agent",
-        tuple(places("agents", folder, dirs, trusted, root)),
+        tuple(places("agents", folder, dirs, trusted, root, texts)),
         is_markdown,
         _read,
         keep=lambda path, place: _kept(previous, path, place),
@@ -68,7 +69,7 @@ def load_agents(
 
 
 def _read(path: Path, place: Place) -> Definition[LoadedAgent]:
-    loaded = read_agent(path, trusted=place.trusted, native=place.native, within=place.within)
+    loaded = agent_of(place.read(path), trusted=place.trusted, native=place.native)
     problems = loaded.problems
     options, secret = without_secrets(loaded.agent.options)
     if place.project is not None and secret:

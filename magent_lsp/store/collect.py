@@ -1,6 +1,6 @@
 """Reads all definitions of a kind and settles which one counts for each name."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -59,7 +59,7 @@ def collect(
     found: dict[str, list[_Candidate[T]]] = {}
     for place in places:
         walk = Walk(wanted=wanted, within=place.within)
-        for path in walk.files(place.folder):
+        for path in (*walk.files(place.folder), *_not_yet_there(place, wanted)):
             try:
                 definition = read(path, place)
             except FileNotFoundError:
@@ -78,6 +78,13 @@ def collect(
     for name, candidates in found.items():
         _settle(what, name, candidates, name in reserved, result)
     return result
+
+
+def _not_yet_there(place: Place, wanted: Callable[[str], bool]) -> Iterator[Path]:
+    """Files that so far are buffers only."""
+    for path in place.texts:
+        if path.is_relative_to(place.folder) and wanted(path.name) and not path.exists():
+            yield path
 
 
 def _settle(

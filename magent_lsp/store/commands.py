@@ -12,8 +12,7 @@ from magent_lsp.store.collect import Definition, collect, native_first
 from magent_lsp.store.dirs import Dirs
 from magent_lsp.store.expansion import Expansion, FileRef, Part, Shell, Text, expand_template
 from magent_lsp.store.fields import Fields
-from magent_lsp.store.files import is_markdown
-from magent_lsp.store.frontmatter import read_front
+from magent_lsp.store.files import NO_TEXTS, Texts, is_markdown
 from magent_lsp.store.keys import COMMAND, canonical_names
 from magent_lsp.store.places import Family, Place, places
 from magent_lsp.store.problems import Problem
@@ -81,11 +80,18 @@ class Commands:
     problems: tuple[Problem, ...] = ()
 
 
-def load_commands(folder: Path | None, dirs: Dirs, trusted: bool, *, root: Path | None = None) -> Commands:
+def load_commands(
+    folder: Path | None,
+    dirs: Dirs,
+    trusted: bool,
+    *,
+    root: Path | None = None,
+    texts: Texts = NO_TEXTS,
+) -> Commands:
     """All commands a project sees; the first place that defines a name wins."""
     collected = collect(
         "command",
-        tuple(places("commands", folder, dirs, trusted, root)),
+        tuple(places("commands", folder, dirs, trusted, root, texts)),
         is_markdown,
         _read,
         reserved=PROGRAM,
@@ -103,7 +109,7 @@ def expand(command: Command, arguments: str) -> Expansion:
 
 def _read(path: Path, place: Place) -> Definition[Command]:
     """Read one file; ConfigError if it defines no command."""
-    fields = Fields(read_front(path, within=place.within), _KEYS)
+    fields = Fields(place.read(path), _KEYS)
     name = _name(path, place)
     if not fields.front.body.strip():
         raise ConfigError("a command needs a prompt below its front matter", path=path, line=1)

@@ -13,7 +13,7 @@ from magent_lsp.store.config_project import tightened, without_secrets
 from magent_lsp.store.config_values import Values, check, merge
 from magent_lsp.store.data import Data, Keys, parse_json, parse_yaml
 from magent_lsp.store.dirs import Dirs, config_in
-from magent_lsp.store.files import read_text
+from magent_lsp.store.files import NO_TEXTS, Texts, read_text
 from magent_lsp.store.hooks import Hook, parse_hooks
 from magent_lsp.store.permission import read_permission
 from magent_lsp.store.problems import Problem, from_error
@@ -58,12 +58,13 @@ def load_settings(
     allow: Sequence[str] = (),
     overrides: Mapping[str, Any] | None = None,
     previous: Loaded | None = None,
+    texts: Texts = NO_TEXTS,
 ) -> Loaded:
     """Read every source; a bad one is reported and never stops anything.
 
     `previous` is what was in force before: a file that no longer parses keeps its state from there.
     """
-    loading = _Loading(previous)
+    loading = _Loading(previous, texts)
     loading.add_file(dirs.config_file, "user")
     if folder is not None:
         loading.add_project(folder, trusted)
@@ -76,8 +77,9 @@ def load_settings(
 class _Loading:
     """The sources in order, each on top of those before."""
 
-    def __init__(self, previous: Loaded | None) -> None:
+    def __init__(self, previous: Loaded | None, texts: Texts) -> None:
         self.previous = previous
+        self.texts = texts
         self.values: Values = {}
         self.layers: list[Layer] = []
         self.allow: tuple[Rule, ...] = ()
@@ -103,7 +105,7 @@ class _Loading:
     def read(self, path: Path, layer: SourceLayer, trusted: bool) -> ConfigSource | None:
         """A config file as it is, or in its last good state; None if there is none."""
         try:
-            text = read_text(path, within=None if trusted else path.parent.parent)
+            text = read_text(path, within=None if trusted else path.parent.parent, texts=self.texts)
             data = parse_json(text) if path.suffix == ".json" else parse_yaml(text)
             if not isinstance(data.value, dict | None):
                 raise ConfigError("must be a mapping of settings", line=1)
@@ -148,7 +150,7 @@ class _Loading:
     def add_project(self, folder: Path, trusted: bool) -> None:
         if trusted:
             self.add_mcp_json(folder / ".mcp.json")
-        path = config_in(folder / ".magent")
+        path = config_in(folder / ".magent", self.texts)
         if path is not None:
             self.add_file(path, "project", trusted)
 
@@ -173,7 +175,7 @@ class _Loading:
     def add_mcp_json(self, path: Path) -> None:
         """The servers of a trusted project's `.mcp.json`."""
         try:
-            data = parse_json(read_text(path))
+            data = parse_json(read_text(path, texts=self.texts))
         except FileNotFoundError:
             return
         except ConfigError as error:

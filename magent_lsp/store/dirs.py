@@ -1,7 +1,7 @@
 """Where the user's configuration and our own state live."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,7 +65,11 @@ def _first_of(folder: Path) -> Path:
     return config_in(folder) or folder / "config.yaml"
 
 
-def config_in(folder: Path) -> Path | None:
-    """The config file of a folder: `config.yaml`, else `.yml`, else `.json`; None if there is none."""
+def config_in(folder: Path, open: Container[Path] = ()) -> Path | None:
+    """The config file of a folder: `config.yaml`, else `.yml`, else `.json`; None if there is none.
+
+    `open` are files that are buffers, and need not be on disk.
+    """
     names = ("config.yaml", "config.yml", "config.json")
-    return next((folder / name for name in names if (folder / name).exists()), None)
+    paths = (folder / name for name in names)
+    return next((path for path in paths if path in open or path.exists()), None)

@@ -6,9 +6,10 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from magent_lsp.core.errors import ConfigError
 from magent_lsp.store.problems import Problem
@@ -50,16 +51,30 @@ def read_bytes(path: Path, *, within: Path | None = None, limit: int = MAX_BYTES
     return content
 
 
-def read_text(path: Path, *, within: Path | None = None) -> str:
+Texts = Mapping[Path, str]
+"""Texts of open buffers, which are looked at in place of what is on disk."""
+
+NO_TEXTS: Texts = MappingProxyType({})
+
+
+def read_text(path: Path, *, within: Path | None = None, texts: Texts = NO_TEXTS) -> str:
     """The text of a UTF-8 file, without its BOM; ConfigError as for `read_bytes`, or if it is not text."""
+    if path in texts:
+        return _checked(texts[path].removeprefix("\ufeff"), path)
     content = read_bytes(path, within=within)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ConfigError("is not UTF-8; save it in that encoding", path=path, line=line) from None
+    return _checked(text, path)
+
+
+def _checked(text: str, path: Path) -> str:
     if "\0" in text:
         raise ConfigError("holds a NUL character, so it is no text file", path=path)
+    if len(text) > MAX_BYTES:
+        raise ConfigError(f"is larger than {MAX_BYTES:,} bytes; it is skipped", path=path)
     return text
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from magent_lsp.core.errors import ConfigError
 from magent_lsp.store.data import Data, parse_yaml
-from magent_lsp.store.files import read_text
+from magent_lsp.store.files import NO_TEXTS, Texts, read_text
 from magent_lsp.store.problems import Problem
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
@@ -45,9 +45,9 @@ class Front:
         return match[1] if match else ""
 
 
-def read_front(path: Path, *, within: Path | None = None) -> Front:
+def read_front(path: Path, *, within: Path | None = None, texts: Texts = NO_TEXTS) -> Front:
     """Read and split a file; ConfigError with path and line if it cannot be."""
-    return parse_front(read_text(path, within=within), path)
+    return parse_front(read_text(path, within=within, texts=texts), path)
 
 
 def parse_front(text: str, path: Path) -> Front:

@@ -1,11 +1,13 @@
 """The folders that are searched for agents, skills and commands, in order of precedence."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from magent_lsp.store.dirs import Dirs
+from magent_lsp.store.files import NO_TEXTS, Texts
+from magent_lsp.store.frontmatter import Front, read_front
 
 Family = Literal["magent", "opencode", "claude", "agents", "user", "builtin"]
 Kind = Literal["agents", "skills", "commands"]
@@ -18,11 +20,12 @@ _FOLDERS: dict[Family, str] = {
     "claude": ".claude",
     "agents": ".agents",
 }
-_NAMES: dict[Kind, tuple[str, ...]] = {
+KINDS: dict[Kind, tuple[str, ...]] = {
     "agents": ("agent", "agents"),
     "skills": ("skills", "skill"),
     "commands": ("commands", "command"),
 }
+"""The names of the folders for each kind."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +37,11 @@ class Place:
     project: Path | None
     """The project folder it belongs to; None for the user's own and the built-in ones."""
     trusted: bool
+    texts: Texts = field(default_factory=dict)
+
+    def read(self, path: Path) -> Front:
+        """A file of it, in two halves; ConfigError if it cannot be had."""
+        return read_front(path, within=self.within, texts=self.texts)
 
     @property
     def within(self) -> Path | None:
@@ -47,15 +55,22 @@ class Place:
 
 
 def places(
-    kind: Kind, folder: Path | None, dirs: Dirs, trusted: bool, root: Path | None = None
+    kind: Kind,
+    folder: Path | None,
+    dirs: Dirs,
+    trusted: bool,
+    root: Path | None = None,
+    texts: Texts = NO_TEXTS,
 ) -> Iterator[Place]:
     """All places for a kind, the strongest first; `root` is the workspace that `folder` is a part of."""
     for family, name in _FOLDERS.items():
         for level in chain(folder, root):
-            for part in _NAMES[kind]:
-                yield Place(folder=level / name / part, family=family, project=level, trusted=trusted)
-    for part in _NAMES[kind]:
-        yield Place(folder=dirs.user / part, family="user", project=None, trusted=True)
+            for part in KINDS[kind]:
+                yield Place(
+                    folder=level / name / part, family=family, project=level, trusted=trusted, texts=texts
+                )
+    for part in KINDS[kind]:
+        yield Place(folder=dirs.user / part, family="user", project=None, trusted=True, texts=texts)
     yield Place(folder=BUILTIN / kind, family="builtin", project=None, trusted=True)
 
 

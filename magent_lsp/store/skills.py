@@ -14,7 +14,7 @@ from magent_lsp.store.collect import Definition, collect, native_first
 from magent_lsp.store.dirs import Dirs
 from magent_lsp.store.expansion import fill
 from magent_lsp.store.fields import Fields
-from magent_lsp.store.frontmatter import read_front
+from magent_lsp.store.files import NO_TEXTS, Texts
 from magent_lsp.store.keys import SKILL, canonical_names
 from magent_lsp.store.places import Place, places
 from magent_lsp.store.problems import Problem
@@ -65,10 +65,20 @@ class Skills:
     problems: tuple[Problem, ...] = ()
 
 
-def load_skills(folder: Path | None, dirs: Dirs, trusted: bool, *, root: Path | None = None) -> Skills:
+def load_skills(
+    folder: Path | None,
+    dirs: Dirs,
+    trusted: bool,
+    *,
+    root: Path | None = None,
+    texts: Texts = NO_TEXTS,
+) -> Skills:
     """All skills a project sees; the first place that defines a name wins."""
     collected = collect(
-        "skill", tuple(places("skills", folder, dirs, trusted, root)), lambda name: name == "SKILL.md", _read
+        "skill",
+        tuple(places("skills", folder, dirs, trusted, root, texts)),
+        lambda name: name == "SKILL.md",
+        _read,
     )
     return Skills(
         skills=native_first(collected.chosen, lambda skill: skill.native), problems=tuple(collected.problems)
@@ -77,7 +87,7 @@ def load_skills(folder: Path | None, dirs: Dirs, trusted: bool, *, root: Path | 
 
 def _read(path: Path, place: Place) -> Definition[Skill]:
     """Read one SKILL.md; ConfigError if it defines no skill."""
-    fields = Fields(read_front(path, within=place.within), _KEYS)
+    fields = Fields(place.read(path), _KEYS)
     name = fields.text("name") or path.parent.name
     if not NAME.fullmatch(name) or len(name) > MAX_NAME:
         reason = (

@@ -122,9 +122,69 @@ async def test_a_bad_file_is_shown_with_its_line_and_its_mend_and_cleared(
     stage.tell(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "disk", "bad", "line", "mend"),
+    [
+        (
+            ".claude/agents/typed.md",
+            None,
+            "---\ndescription: x\nmode: sometimes\n---\nx\n",
+            2,
+            "primary, sub",
+        ),
+        (
+            ".opencode/command/typed.md",
+            "---\ndescription: x\n---\nx\n",
+            "---\ndescription: x\nsubtask: maybe\n---\nx\n",
+            2,
+            "true or false",
+        ),
+        (".magent/skills/typed/SKILL.md", None, "---\nname: Not One\n---\nx\n", 1, "no name for a skill"),
+        (
+            "../config/config.yaml",
+            "model: auto\n",
+            "model: auto\nmaxTurn: 3\n",
+            1,
+            "did you mean 'maxTurns'?",
+        ),
+        ("../config/config.yaml", "model: auto\n", "model: [\n", 1, "last good state stays in force"),
+    ],
+)
+async def test_what_is_typed_is_looked_at_before_it_is_saved_and_is_not_in_force(
+    stage: Stage, name: str, disk: str | None, bad: str, line: int, mend: str
+) -> None:
+    path = (stage.workspace / name).resolve()
+    if disk is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(disk)
+        stage.tell(path)
+    before = [text for _, text in stage.client.messages if path.name in text and mend in text]
+    buffer = stage.client.open(path, bad, language="markdown")
+
+    def shown() -> Any:
+        return [d for d in stage.client.diagnostics.get(buffer.uri, []) if mend in d["message"]]
+
+    await stage.client.until(shown)
+    assert shown()[0]["range"]["start"]["line"] == line
+    said = [text for _, text in stage.client.messages if path.name in text and mend in text]
+    assert said == before, "nobody is interrupted while typing"
+    problems = (await stage.client.command("magent.status"))["problems"]
+    assert not [each for each in problems if mend in each["message"]]
+    stage.client.type(buffer, bad, "---\ndescription: x\nname: fine\n---\nx\n" if disk is None else disk)
+    await stage.client.until(lambda: not shown())
+    stage.client.type(buffer, buffer.text, bad)
+    await stage.client.until(shown)
+    stage.client.notify("textDocument/didClose", {"textDocument": {"uri": buffer.uri}})
+    await stage.client.until(lambda: not shown())
+    if disk is not None:
+        path.unlink()
+        stage.tell(path)
+
+
 async def at(stage: Stage, method: str, uri: str, line: int, character: int) -> Any:
     place = {"textDocument": {"uri": uri}, "position": {"line": line, "character": character}}
-    return await stage.client.request(f"textDocument/{method}", place)
+    found = await stage.client.request(f"textDocument/{method}", place)
+    return found["items"] if method == "completion" and isinstance(found, dict) else found
 
 
 AGENT = "---\ndescription: x\nmode: \nmax-turns: 3\npermission:\n  bash: \n---\nmode: here\n"
@@ -150,6 +210,23 @@ async def test_keys_are_explained_with_type_and_default(stage: Stage) -> None:
     assert await at(stage, "hover", other.uri, 2, 1) is None
 
 
+async def test_the_files_of_other_programs_are_served_too(stage: Stage) -> None:
+    for name, line, words in (
+        (".claude/agents/served.md", "tools: ", {"read_file", "bash"}),
+        (".opencode/agent/sub/served.md", "mode: ", {"primary", "subagent"}),
+        (".claude/commands/served.md", "subtask: ", {"true", "false"}),
+        (".agents/skills/served/SKILL.md", "", {"description", "license"}),
+    ):
+        buffer = stage.client.open(name, f"---\n{line}\n---\nx\n", language="markdown")
+        found = {item["label"] for item in await at(stage, "completion", buffer.uri, 1, len(line))}
+        assert words <= found, (name, found)
+        if line:
+            assert "Type: " in (await at(stage, "hover", buffer.uri, 1, 2))["contents"]["value"]
+    for name in (".claude/settings.json", ".claude/notes/agents/x.md", "agents/x.md"):
+        other = stage.client.open(name, "---\nmode: \n---\n", language="markdown")
+        assert not await at(stage, "completion", other.uri, 1, 6)
+
+
 async def test_keys_and_values_are_completed(stage: Stage) -> None:
     agent = (stage.workspace / ".magent/agent/hovered.md").as_uri()
     config = (stage.home / "config" / "config.yaml").as_uri()
@@ -167,4 +244,11 @@ async def test_both_are_registered_for_our_files_alone(stage: Stage) -> None:
     for method in ("textDocument/hover", "textDocument/completion"):
         [found] = [each for each in stage.client.registrations if each["method"] == method]
         patterns = [each["pattern"] for each in found["registerOptions"]["documentSelector"]]
-        assert patterns == ["**/*.magent.md", "**/.magent/**", f"{stage.home.as_posix()}/config/**"]
+        assert patterns == [
+            "**/*.magent.md",
+            "**/.agents/**",
+            "**/.claude/**",
+            "**/.magent/**",
+            "**/.opencode/**",
+            f"{stage.home.as_posix()}/config/**",
+        ]

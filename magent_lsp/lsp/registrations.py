@@ -1,0 +1,95 @@
+"""What the client is told that we serve, beside what the handshake says in any case.
+
+Completion and hover are for files of ours alone: other servers have the rest. A client that can is told so,
+and asks for nothing else. Any other is told that we have them, and gets empty answers for all other files.
+"""
+
+from typing import TYPE_CHECKING, Any, Final
+
+from lsprotocol import types
+
+from magent_lsp.lsp.chat import SUFFIX
+from magent_lsp.lsp.convert import to_uri
+from magent_lsp.lsp.own_files import WATCHED
+from magent_lsp.lsp.settings import SECTION
+
+if TYPE_CHECKING:
+    from magent_lsp.lsp.edge import Edge
+
+TRIGGERS: Final = ("/", "@")
+
+
+def announce(result: types.InitializeResult, params: types.InitializeParams) -> None:
+    """Put completion and hover into the answer for clients to whom they cannot be registered later."""
+    documents, client = params.capabilities.text_document, params.client_info
+    # Eglot shuts out all other completion of a buffer once its server has any, even if it never finds one;
+    # versions that do not give their name are such too.
+    alone = client is None or client.name.lower() == "eglot"
+    wanted = documents is not None and documents.completion is not None and not alone
+    later = _dynamic(documents.completion if documents else None)
+    result.capabilities.completion_provider = (
+        types.CompletionOptions(trigger_characters=list(TRIGGERS)) if wanted and not later else None
+    )
+    wanted = documents is not None and documents.hover is not None
+    later = _dynamic(documents.hover if documents else None)
+    result.capabilities.hover_provider = True if wanted and not later else None
+    lens, folds = (documents.code_lens, documents.folding_range) if documents else (None, None)
+    if lens is None or _dynamic(lens):
+        result.capabilities.code_lens_provider = None
+    if folds is None or _dynamic(folds):
+        result.capabilities.folding_range_provider = None
+
+
+def later(edge: "Edge", capabilities: types.ClientCapabilities) -> list[types.Registration]:
+    """What is registered once the connection stands."""
+    return [*_workspace(edge, capabilities.workspace), *_documents(edge, capabilities.text_document)]
+
+
+def _dynamic(capability: Any) -> bool:
+    return capability is not None and bool(capability.dynamic_registration)
+
+
+def _documents(
+    edge: "Edge", documents: types.TextDocumentClientCapabilities | None
+) -> list[types.Registration]:
+    if documents is None:
+        return []
+    from magent_lsp.lsp.ours import selector
+
+    found: list[types.Registration] = []
+    files = {"documentSelector": selector(edge)}
+    if _dynamic(documents.completion):
+        options = {**files, "triggerCharacters": [*TRIGGERS]}
+        method = types.TEXT_DOCUMENT_COMPLETION
+        found.append(types.Registration(id="magent-completion", method=method, register_options=options))
+    if _dynamic(documents.hover):
+        method = types.TEXT_DOCUMENT_HOVER
+        found.append(types.Registration(id="magent-hover", method=method, register_options=files))
+    chats = {"documentSelector": [{"scheme": "file", "pattern": f"**/*{SUFFIX}"}]}
+    if _dynamic(documents.code_lens):
+        method = types.TEXT_DOCUMENT_CODE_LENS
+        found.append(types.Registration(id="magent-lens", method=method, register_options=chats))
+    if _dynamic(documents.folding_range):
+        method = types.TEXT_DOCUMENT_FOLDING_RANGE
+        found.append(types.Registration(id="magent-folds", method=method, register_options=chats))
+    return found
+
+
+def _workspace(edge: "Edge", workspace: types.WorkspaceClientCapabilities | None) -> list[types.Registration]:
+    found: list[types.Registration] = []
+    if workspace is None:
+        return found
+    if _dynamic(workspace.did_change_configuration):
+        method = types.WORKSPACE_DID_CHANGE_CONFIGURATION
+        options: Any = {"section": SECTION}
+        found.append(types.Registration(id="magent-configuration", method=method, register_options=options))
+    files = workspace.did_change_watched_files
+    if files is not None and files.dynamic_registration:
+        watchers = [types.FileSystemWatcher(glob_pattern=pattern) for pattern in WATCHED]
+        if files.relative_pattern_support:
+            user = types.RelativePattern(base_uri=to_uri(edge.dirs.user), pattern="**/*")
+            watchers.append(types.FileSystemWatcher(glob_pattern=user))
+        method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
+        options = types.DidChangeWatchedFilesRegistrationOptions(watchers=watchers)
+        found.append(types.Registration(id="magent-files", method=method, register_options=options))
+    return found
