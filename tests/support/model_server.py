@@ -119,6 +119,10 @@ class ModelServer:
         """Let answers with `hold` go on, from now on."""
         self._release.set()
 
+    def hold(self) -> None:
+        """Let answers with `hold` wait again, until the next `release`."""
+        self._release.clear()
+
     # -- what was asked ---------------------------------------------------------------------------
 
     @property
@@ -220,8 +224,8 @@ class ModelServer:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         request: Request | None = None
         try:
-            request = await self._read(reader)
-            answer = asyncio.ensure_future(self._answer(request, writer))
+            request, reply = await self._read(reader)
+            answer = asyncio.ensure_future(self._answer(request, reply, writer))
             gone = asyncio.ensure_future(reader.read(1))
             try:
                 await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -240,7 +244,7 @@ class ModelServer:
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
 
-    async def _read(self, reader: asyncio.StreamReader) -> Request:
+    async def _read(self, reader: asyncio.StreamReader) -> tuple[Request, Reply | None]:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         method, target, _ = head[0].split(" ", 2)
         headers = {
@@ -254,12 +258,14 @@ class ModelServer:
             request = Request(method, path, headers, content, number)
             if not path.startswith("/_"):
                 self._requests.append(request)
+            # Chosen before anyone hears of the request: who waited for it also sees what answered it.
+            reply = self._next(request) if number else None
             self._news.notify_all()
-        return request
+        return request, reply
 
-    async def _answer(self, request: Request, writer: asyncio.StreamWriter) -> None:
-        if request.number:
-            await self._chat(request, self._next(request), writer)
+    async def _answer(self, request: Request, reply: Reply | None, writer: asyncio.StreamWriter) -> None:
+        if reply is not None:
+            await self._chat(request, reply, writer)
         elif request.path == "/_queue":
             self.queue(*[read_reply(item) for item in json.loads(request.content)])
             await _send(writer, 200, {"queued": len(self._queue)})
