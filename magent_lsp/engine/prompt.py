@@ -31,8 +31,7 @@ async def user_turn(run: Run, request: RunRequest, prompt: str) -> str:
     """The prompt with what the person was looking at; the first turn also says where we are."""
     facts: list[str] = []
     if not any(isinstance(m, UserMessage) and _has_context(m) for m in run.session.messages):
-        facts.append(f"Workspace folder: {run.session.folder}")
-        facts.append(f"System: {platform.system()}; date: {date.today().isoformat()}")
+        facts.append(whereabouts(run))
     if request.focus is not None:
         facts += await _focus_facts(run, request.focus)
     unsaved = [run.name_path(document.path) for document in run.host.editor.documents() if document.unsaved]
@@ -45,6 +44,12 @@ async def user_turn(run: Run, request: RunRequest, prompt: str) -> str:
         facts.append(request.extra)
     context = "<context>\n" + "\n".join(facts) + "\n</context>\n\n" if facts else ""
     return f"{context}{prompt}"
+
+
+def whereabouts(run: Run) -> str:
+    """Where and when the conversation takes place; told once, and again beside a summary."""
+    today = date.today().isoformat()
+    return f"Workspace folder: {run.session.folder}\nSystem: {platform.system()}; date: {today}"
 
 
 def _has_context(message: UserMessage) -> bool:

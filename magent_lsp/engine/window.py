@@ -20,6 +20,7 @@ from magent_lsp.engine.compaction import (
 )
 from magent_lsp.engine.history import normalise
 from magent_lsp.engine.plans import mentioned
+from magent_lsp.engine.prompt import whereabouts
 from magent_lsp.engine.run import Run
 
 MAX_ROUNDS = 3
@@ -123,7 +124,7 @@ class Window:
             plan,
             new_id=_new_id(),
             summary=await self._summary(plan.prompt, focus),
-            attached=attached,
+            attached=f"{whereabouts(run)}\n\n{attached}",
         )
 
     async def _summary(self, prompt: str, focus: str) -> str:
