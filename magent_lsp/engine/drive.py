@@ -36,7 +36,7 @@ from magent_lsp.engine.runs import Runs
 from magent_lsp.engine.scopes import Target
 from magent_lsp.engine.session_hooks import SessionHooks
 from magent_lsp.engine.skills import load_skill
-from magent_lsp.engine.slash import Builtin, Expanded, expand_prompt, is_builtin
+from magent_lsp.engine.slash import Builtin, Expanded, agent_at_work, expand_prompt, is_builtin
 from magent_lsp.engine.snapshot import Snapshot
 from magent_lsp.engine.subagents import Subagents
 from magent_lsp.engine.telemetry import Telemetry
@@ -237,7 +237,7 @@ class Driver:
             run.session.rename(title_from(run.host.redact(run.request.prompt)))
         run.emit(
             RunStarted(
-                agent=run.agent.name,
+                agent=agent_at_work(run, self._builtins).name,
                 model=run.request.model or run.session.model or run.settings.model,
                 prompt=run.request.prompt,
                 uri=scope.path.as_uri() if scope and scope.path else None,

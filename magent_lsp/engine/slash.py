@@ -7,6 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 
+from magent_lsp.core.agent import Agent
 from magent_lsp.core.errors import ToolError, UserError
 from magent_lsp.engine import plans
 from magent_lsp.engine.executor import Executor
@@ -72,6 +73,21 @@ def is_builtin(prompt: str, builtins: Mapping[str, Builtin]) -> bool:
     """Whether a prompt is a command that the model has no part in."""
     match = _SLASH.match(prompt.strip())
     return match is not None and match[1] in builtins
+
+
+def agent_at_work(run: Run, builtins: Mapping[str, Builtin]) -> Agent:
+    """Who will carry out the prompt, told before it is expanded: its command may bring an agent along."""
+    match = _SLASH.match(run.request.prompt.strip())
+    if match is None or match[1] in builtins or run.parent is not None:
+        return run.agent
+    command = run.snapshot.commands.get(match[1])
+    if command is None or command.subtask or not _brings_agent(run, command):
+        return run.agent
+    return run.snapshot.agents.get(command.agent or "", run.agent)
+
+
+def _brings_agent(run: Run, command: Command) -> bool:
+    return bool(command.agent) and (run.request.agent is None or _is_mode(command))
 
 
 def _is_mode(command: Command, *names: str) -> bool:
@@ -149,8 +165,8 @@ def _take_over(run: Run, command: Command) -> None:
     run.request = replace(
         request, model=command.model or request.model, restriction=command.restriction or request.restriction
     )
-    if command.agent and (request.agent is None or _is_mode(command)):
-        agent = run.snapshot.agents.get(command.agent)
+    if _brings_agent(run, command):
+        agent = run.snapshot.agents.get(command.agent or "")
         if agent is None:
             raise UserError(f"/{command.name} wants the agent {command.agent!r}, which does not exist.")
         run.agent = agent
