@@ -19,7 +19,7 @@ from magent_lsp.store.config import Loaded, load_settings
 from magent_lsp.store.dirs import Dirs
 from magent_lsp.store.files import NO_TEXTS, Texts
 from magent_lsp.store.grants import GrantStore
-from magent_lsp.store.problems import Problem
+from magent_lsp.store.problems import Problem, bounded
 from magent_lsp.store.skills import Skill, load_skills
 from magent_lsp.store.trust import TrustStore
 
@@ -162,13 +162,15 @@ def load_snapshot(
         grants=grants.load(),
         trusted=trusted,
         loaded=loaded,
-        problems=(
-            *loaded.problems,
-            *agents.problems,
-            *commands.problems,
-            *skills.problems,
-            *grants.read()[1],
-            *_not_served(loaded.settings),
+        problems=bounded(
+            (
+                *loaded.problems,
+                *agents.problems,
+                *commands.problems,
+                *skills.problems,
+                *grants.read()[1],
+                *_not_served(loaded.settings),
+            )
         ),
     )
 

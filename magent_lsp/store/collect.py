@@ -1,5 +1,6 @@
 """Reads all definitions of a kind and settles which one counts for each name."""
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,8 @@ from magent_lsp.core.errors import ConfigError
 from magent_lsp.store.files import Walk
 from magent_lsp.store.places import Place
 from magent_lsp.store.problems import Problem, from_error
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -61,7 +64,7 @@ def collect(
         walk = Walk(wanted=wanted, within=place.within)
         for path in (*walk.files(place.folder), *_not_yet_there(place, wanted)):
             try:
-                definition = read(path, place)
+                definition = _read(read, path, place)
             except FileNotFoundError:
                 continue
             except ConfigError as error:
@@ -78,6 +81,16 @@ def collect(
     for name, candidates in found.items():
         _settle(what, name, candidates, name in reserved, result)
     return result
+
+
+def _read(read: Callable[[Path, Place], Definition[T]], path: Path, place: Place) -> Definition[T]:
+    try:
+        return read(path, place)
+    except (ConfigError, FileNotFoundError):
+        raise
+    except Exception as error:  # whatever one file holds, all others must load
+        logger.exception("%s cannot be used", path)
+        raise ConfigError(f"cannot be used: {error!r}"[:300], path=path) from error
 
 
 def _not_yet_there(place: Place, wanted: Callable[[str], bool]) -> Iterator[Path]:

@@ -1,7 +1,6 @@
 """YAML and JSON as plain values that remember on which line each key stands."""
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,6 +17,8 @@ Keys = tuple[str | int, ...]
 MAX_NODES = 20_000
 """Counted with aliases expanded, so that a small file cannot grow huge."""
 MAX_DEPTH = 60
+MAX_NUMBER = 10**15
+"""A larger one stays text: nothing here is counted so far, and sums with it could fail."""
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
@@ -60,7 +61,13 @@ def parse_yaml(text: str, *, first_line: int = 1) -> Data:
 def parse_json(text: str) -> Data:
     """Parse JSON; ConfigError has the line."""
     try:
-        value = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_first_wins)
+        value = json.loads(
+            text,
+            parse_constant=_no_constant,
+            parse_int=lambda digits: _sane(int(digits), digits),
+            parse_float=lambda digits: _sane(float(digits), digits),
+            object_pairs_hook=_first_wins,
+        )
     except json.JSONDecodeError as error:
         raise ConfigError(f"is no valid JSON: {error.msg}", line=error.lineno) from None
     except (ValueError, RecursionError) as error:
@@ -77,6 +84,10 @@ def _first_wins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     for key, value in pairs:
         result.setdefault(key, value)
     return result
+
+
+def _sane(number: int | float, text: str) -> int | float | str:
+    return number if -MAX_NUMBER <= number <= MAX_NUMBER else text
 
 
 def _no_constant(name: str) -> Any:
@@ -105,6 +116,8 @@ class _Reader:
         self.duplicates: list[tuple[Keys, Any]] = []
         self.scalars = SafeConstructor()
         self.count = 0
+        self.merges = 0
+        """Mappings that are being merged at the moment: they do not lengthen the way to a value."""
 
     def error(self, node: yaml.Node, reason: str) -> ConfigError:
         return ConfigError(reason, line=node.start_mark.line + self.first_line)
@@ -113,7 +126,7 @@ class _Reader:
         self.count += 1
         if self.count > MAX_NODES:
             raise self.error(node, f"holds more than {MAX_NODES} values")
-        if len(keys) > MAX_DEPTH:
+        if len(keys) + self.merges > MAX_DEPTH:
             raise self.error(node, f"is nested more than {MAX_DEPTH} levels deep, or holds itself")
         self.lines.setdefault(keys, node.start_mark.line + self.first_line)
         match node:
@@ -134,7 +147,9 @@ class _Reader:
             if key_node.tag == _PREFIX + "merge":
                 bases = value_node.value if isinstance(value_node, yaml.SequenceNode) else [value_node]
                 for base in bases:
+                    self.merges += 1
                     value = self.value(base, keys)
+                    self.merges -= 1
                     if not isinstance(value, dict):
                         raise self.error(value_node, "`<<` takes a mapping")
                     merged = {**value, **merged}
@@ -169,6 +184,6 @@ class _Reader:
             number: int | float = (
                 self.scalars.construct_yaml_int(node) if is_int else self.scalars.construct_yaml_float(node)
             )
-        except (ValueError, ConstructorError):
+        except (ValueError, OverflowError, ConstructorError):
             return str(node.value)
-        return number if math.isfinite(number) else str(node.value)
+        return _sane(number, str(node.value))

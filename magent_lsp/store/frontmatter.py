@@ -13,6 +13,10 @@ from magent_lsp.store.files import NO_TEXTS, Texts, read_text
 from magent_lsp.store.problems import Problem
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
+MAX_HEAD = 100_000
+"""Characters; a longer one is no front matter that a person wrote."""
+_MOST_LINES = 500
+"""Of front matter in which values are looked for that cannot be YAML."""
 _PLAIN = re.compile(r"^([A-Za-z][\w-]*):[ \t]+([^\s\"'|>{&*!].*?)[ \t]*$")
 """A key with a value on its line that may be meant as plain text."""
 
@@ -62,6 +66,10 @@ def parse_front(text: str, path: Path) -> Front:
         reason = "the front matter is not closed; end it with a line of three dashes"
         raise ConfigError(reason, path=path, line=start + 1)
     head = "\n".join(lines[start + 1 : end])
+    if len(head) > MAX_HEAD:
+        raise ConfigError(
+            f"the front matter is longer than {MAX_HEAD:,} characters", path=path, line=start + 1
+        )
     try:
         data, problems = _parse_head(head, path, start + 2)
     except ConfigError as error:
@@ -90,6 +98,8 @@ def _parse_head(head: str, path: Path, first_line: int) -> tuple[Data, list[Prob
         return parse_yaml(head, first_line=first_line), []
     except ConfigError as error:
         lines = head.split("\n")
+        if len(lines) > _MOST_LINES:
+            raise
         before = list(lines)
         changed: list[Problem] = []
         for number, line in enumerate(lines):

@@ -1,10 +1,16 @@
 """What is wrong with a file that a person wrote, so that they can mend it."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from magent_lsp.core.errors import ConfigError
+
+MOST: Final = 20
+"""Problems of one file that are told one by one."""
+LONGEST: Final = 400
+"""Characters of a message."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +28,26 @@ class Problem:
     def __str__(self) -> str:
         place = ":".join(str(part) for part in (self.path, self.line) if part)
         return f"{place}: {self.message}" if self.path else self.message
+
+
+def bounded(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """The problems, without repetition and so that people can read them: few of each file, none too long."""
+    found: dict[Path | None, list[Problem]] = {}
+    for problem in dict.fromkeys(problems):
+        found.setdefault(problem.path, []).append(problem)
+    result: list[Problem] = []
+    for path, each in found.items():
+        result += map(_shortened, each[:MOST])
+        if len(each) > MOST:
+            result.append(Problem(message=f"{len(each) - MOST} more problems in this file", path=path))
+    return tuple(result)
+
+
+def _shortened(problem: Problem) -> Problem:
+    if len(problem.message) <= LONGEST:
+        return problem
+    half = LONGEST // 2
+    return replace(problem, message=f"{problem.message[:half]} … {problem.message[-half:]}")
 
 
 def from_error(error: ConfigError, path: Path | None = None) -> Problem:

@@ -108,3 +108,24 @@ def test_json_knows_lines_with_tabs_and_surrogate_pairs() -> None:
 def test_bad_json_is_an_error_and_not_a_crash(text: str) -> None:
     with pytest.raises(ConfigError):
         parse_json(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("&a {<<: *a}", "holds itself"),
+        ("&a {<<: [*a]}", "holds itself"),
+        ("&a [*a]", "holds itself"),
+        ("&a {b: &b {<<: *a}}", "holds itself"),
+    ],
+)
+def test_what_holds_itself_is_an_error_and_not_a_crash(value: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        parse_yaml(f"options: {value}")
+
+
+@pytest.mark.parametrize("number", ["0x" + "f" * 500, "9" * 400, "-" + "9" * 5_000, "1e999", ".inf", ".nan"])
+def test_a_number_that_cannot_be_reckoned_with_stays_text(number: str) -> None:
+    assert parse_yaml(f"n: {number}").value == {"n": number}
+    if number[-1].isdigit() and not number.startswith("0x") and len(number) < 4_000:
+        assert parse_json(f'{{"n": {number}}}').value == {"n": number}
