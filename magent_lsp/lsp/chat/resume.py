@@ -10,7 +10,7 @@ from magent_lsp.core.messages import AssistantMessage, Message, UserMessage
 from magent_lsp.core.session import Session
 from magent_lsp.engine.builtins import SUMMARIES, TOLD
 from magent_lsp.lsp.chat.document import Chat, Turn
-from magent_lsp.lsp.chat.history import agree, remembered
+from magent_lsp.lsp.chat.history import Redact, agree, remembered
 from magent_lsp.store.lock import SessionLocked
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ async def _known(
     if session is not None and (missing := _missing(edge, turns, everything)) is not None:
         return session, missing
     past = remembered(everything)
-    same = agree(turns, past, edge.redact)
+    same = agree(turns, past, _redact(edge))
     shared = same.turns - bool(same.rest)
     if not shared:
         return None, turns
@@ -84,7 +84,7 @@ async def _known(
 def _missing(edge: "Edge", turns: Sequence[Turn], messages: Sequence[Message]) -> Sequence[Turn] | None:
     """The turns to add to a session for it to say all that the document says; None: it says other things."""
     past = remembered(messages)
-    same = agree(turns, past, edge.redact)
+    same = agree(turns, past, _redact(edge))
     if same.turns < len(past):
         return None
     rest = [Turn(said="", answer=same.rest)] if same.rest else []
@@ -93,9 +93,14 @@ def _missing(edge: "Edge", turns: Sequence[Turn], messages: Sequence[Message]) -
 
 def _write_down(edge: "Edge", session: Session, turn: Turn) -> None:
     if turn.said:
-        session.append(UserMessage(id=_id(), text=edge.redact(turn.said)))
+        session.append(UserMessage(id=_id(), text=_redact(edge)(turn.said)))
     if turn.answer:
-        session.append(AssistantMessage(id=_id(), text=edge.redact(turn.answer)))
+        session.append(AssistantMessage(id=_id(), text=_redact(edge)(turn.answer)))
+
+
+def _redact(edge: "Edge") -> Redact:
+    """What sessions take secrets out with."""
+    return edge.app.sessions.redact or (lambda text: text)
 
 
 def _id() -> str:
