@@ -1,6 +1,7 @@
 """Places where the shell reads a text once more as code: arithmetic, subscripts, comparisons of numbers."""
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 _ARITHMETIC: Final = frozenset({"arithmetic_expansion", "subscript", "c_style_for_statement"})
@@ -9,8 +10,23 @@ _CODE_IN_ARITHMETIC: Final = re.compile(r"\\|['\"].*(?:\$\(|`)", re.DOTALL)
 _CODE_IN_EXPANSION: Final = re.compile(r"['\"].*(?:\$\(|`)|\[[^\]]*\\", re.DOTALL)
 _NUMERIC: Final = re.compile(r"\s-(?:eq|ne|lt|le|gt|ge)\s|\w\[['\"\\$]")
 
+_ASSIGNED: Final = re.compile(
+    r"([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)?(?:(?:[-+*/%&^|]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)"
+)
+_OFFSET: Final = re.compile(r"\[|:[^-=?+]")
+
 EVALUATED: Final = _ARITHMETIC | {"expansion", "compound_statement", "test_command"}
 """Kinds of nodes to look at."""
+
+
+def variables_set(kind: str, text: str) -> Iterator[str]:
+    """The names, other than those of counters, that a node sets: `((PATH = 1))`, `[[ 'PATH=1' -eq 1 ]]`."""
+    counts = kind in _ARITHMETIC or text.startswith("((")
+    if counts or (_OFFSET if kind == "expansion" else _NUMERIC).search(text):
+        for before, behind in _ASSIGNED.findall(text):
+            name = before or behind
+            if not name.islower():
+                yield name
 
 
 def hidden_code(kind: str, text: str, *, loose: bool) -> str | None:

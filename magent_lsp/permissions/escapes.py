@@ -63,7 +63,7 @@ FLAGS: Final[Mapping[str, Flags]] = {
     "sftp": _flags("oSF", code=True),
     "rsync": _flags("e", "rsh rsync-path", code=True),
     "man": _flags("PHCM", "pager html config-file", code=True),
-    "less": _flags("oOk", "log-file lesskey-file", "+*"),
+    "less": _flags("oOk", "log-file lesskey-file lesskey-src lesskey-content", "+*"),
     "more": _flags(words="+*"),
     "date": _flags("s", "set"),
     "file": _flags("C", "compile"),
@@ -72,7 +72,7 @@ FLAGS: Final[Mapping[str, Flags]] = {
     "wget": _flags("", "use-askpass execute post-file", "-e*", code=True),
     "xxd": _flags("r", "", "-revert"),
     "yq": _flags("i", "inplace"),
-    "jq": _flags("Lf", "from-file"),
+    "jq": _flags("Lf", "from-file library-path"),
     "printf": _flags("v"),
     "journalctl": _flags("", "rotate vacuum-size vacuum-time vacuum-files flush setup-keys cursor-file"),
     "dmesg": _flags("CcDEn", "clear read-clear console-on console-off console-level"),
@@ -145,6 +145,15 @@ INTERPRETERS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Programs that run code from the line by these options, or from their input without an operand."""
 
+_VALUED: Final[Mapping[str, tuple[str, ...]]] = {
+    "python": ("-X", "-W"),
+    "pypy": ("-X", "-W"),
+    "perl": ("-I",),
+    "ruby": ("-I", "-C", "-E"),
+    "php": ("-c",),
+    "node": ("-C", "--conditions", "--title", "--input-type", "--env-file"),
+}
+"""Their options with a value that is no program."""
 _INFORMATION: Final = frozenset({"--version", "-V", "-v", "--help", "-h", "version"})
 _SED_SAFE: Final = re.compile(
     r"\s*(?:(?:\d+|\$|/[^/\n\\]*/)(?:,(?:\d+|\+\d+|\$|/[^/\n\\]*/))?\s*!?\s*)?"
@@ -200,15 +209,20 @@ def _listed(flags: Flags, words: Sequence[str]) -> Escape | None:
 
 
 def _interpreter(base: str, words: Sequence[str]) -> Escape | None:
+    valued = False
     for each in words[1:]:
-        if any(_gives(each, option) for option in INTERPRETERS[base]):
+        if valued:
+            valued = False
+            continue
+        valued = each in _VALUED.get(base, ())
+        if any(_gives(each, option) for option in INTERPRETERS[base]) or each == "-mtimeit":
             return Escape(token=each, code=True)
         if not each.startswith("-"):
             return None
         if each == "-":
             break
         if each in _INFORMATION or each == "-m":
-            return None
+            return Escape(token="timeit", code=True) if "timeit" in words else None
     return Escape(token=words[0], code=True)
 
 
@@ -295,11 +309,20 @@ def _tar(words: Sequence[str]) -> Escape | None:
     return None
 
 
+def _read(words: Sequence[str]) -> Escape | None:
+    """`read PATH` sets a variable; those of lower case only matter where they are used."""
+    names = (each for each in words[1:] if not each.startswith("-"))
+    return next((Escape(token=each, code=True) for each in names if not each.islower()), None)
+
+
 _SPECIAL: Final[Mapping[str, Callable[[Sequence[str]], Escape | None]]] = {
     "sed": _sed,
     "gsed": _sed,
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
     "git": _git,
+    "read": _read,
+    "getopts": _read,
+    "wait": _read,
     "dd": _dd,
     "jq": _jq,
     "tar": _tar,

@@ -247,6 +247,7 @@ FILE_COMMANDS: Final[Mapping[str, FileCommand]] = {
         ),
     ),
     "find": FileCommand(role="none"),
+    "man": FileCommand(role="none"),
     "dd": FileCommand(role="none"),
 }
 
@@ -273,6 +274,12 @@ def uses(name: str, command: Command) -> Iterator[FileUse]:
         yield from _find(command)
     elif name == "dd":
         yield from _dd(command)
+    elif name == "man":
+        pages = (each for each in command.words[1:] if "/" in each.text)
+        yield from (FileUse(word=each, write=False, read=True) for each in pages)
+    elif name in ("curl", "wget"):
+        yield from _options_used(table, parse_arguments(command.words[1:], table.options))
+        yield from _file_urls(command)
     else:
         arguments = parse_arguments(command.words[1:], table.options)
         yield from _options_used(table, arguments)
@@ -298,6 +305,8 @@ def _operands_used(
         return
     skip = 0 if table.instead and arguments.has(*table.instead) else table.skip
     operands = arguments.operands[skip:]
+    if name == "diff" and operands and all(_is_folder(each.text) for each in operands):
+        table = replace(table, deep=("*",))
     deep = "*" in table.deep or (bool(table.deep) and arguments.has(*table.deep))
     if name == "sed" and arguments.has("-i", "--in-place"):
         yield from (FileUse(word=each, write=True, read=True) for each in operands)
@@ -313,6 +322,12 @@ def _operands_used(
         )
     else:
         yield from _copied(table.role, arguments, operands, deep)
+
+
+def _is_folder(text: str) -> bool:
+    """Whether a name looks like one of a folder: `diff` compares all that two of them hold."""
+    name = text.rstrip("/").rpartition("/")[2]
+    return text.endswith("/") or "." not in name or name in (".", "..")
 
 
 def _copied(role: Role, arguments: Arguments, operands: tuple[Word, ...], deep: bool) -> Iterator[FileUse]:
@@ -354,6 +369,15 @@ def _find(command: Command) -> Iterator[FileUse]:
             yield FileUse(word=each, write=True, read=False)
         elif before in ("-newer", "-anewer", "-cnewer", "-samefile", "-files0-from"):
             yield FileUse(word=each, write=False, read=True)
+
+
+def _file_urls(command: Command) -> Iterator[FileUse]:
+    """`curl file:///x` reads a file of this machine."""
+    for each in command.words[1:]:
+        start = each.text.lower().find("file:")
+        if start >= 0:
+            path = "/" + each.text[start + 5 :].lstrip("/").removeprefix("localhost/").lstrip("/")
+            yield FileUse(word=word(path) if each.literal else each, write=False, read=True)
 
 
 def _dd(command: Command) -> Iterator[FileUse]:

@@ -24,14 +24,19 @@ def pytest_words(name: str, words: Sequence[str]) -> Sequence[str]:
     """The words of a call of pytest, `python -m pytest` too, from its name on; empty for others."""
     if name in ("pytest", "py.test"):
         return words
-    if re.fullmatch(r"(?:python|pypy)[\d.]*", name) and tuple(words[1:3]) == ("-m", "pytest"):
-        return words[2:]
+    if re.fullmatch(r"(?:python|pypy)[\d.]*", name):
+        if tuple(words[1:3]) == ("-m", "pytest"):
+            return words[2:]
+        if tuple(words[1:2]) == ("-mpytest",):
+            return ["pytest", *words[2:]]
     return ()
 
 
 def pytest_escape(words: Sequence[str]) -> str | None:
     """The argument with which pytest does more than run the tests; None if there is none."""
     for index, each in enumerate(words[1:], start=1):
+        if each.startswith("@"):  # a file that holds more arguments
+            return each
         if each.startswith("--"):
             if each.partition("=")[0] in _RISKY and each.partition("=")[2] not in ("term", "term-missing"):
                 return each

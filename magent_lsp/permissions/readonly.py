@@ -32,11 +32,14 @@ ONE_OPERAND: Final = frozenset({"uniq"})
 """Programs whose second operand is written."""
 
 VERSIONS: Final = set_of("""
-    python python3 pip pip3 uv node npm npx yarn pnpm bun deno go cargo rustc rustup gcc g++ clang make
-    cmake ninja java javac mvn gradle ruby gem bundle php composer perl lua dotnet docker kubectl git
-    emacs nvim vim tsc eslint ruff mypy pytest black
+    python python3 pip pip3 uv node npm npx bun deno go gcc g++ clang make cmake ninja java javac ruby gem
+    php perl lua docker kubectl git emacs nvim vim tsc eslint ruff mypy pytest black
 """)
-"""Programs that may be asked for their version."""
+"""Programs that may be asked for their version.
+
+Not those that a file of the project turns into another program first: `yarnPath` of yarn, `packageManager` of
+pnpm, `rust-toolchain.toml` of cargo, `.mvn/jvm.config`, `global.json` of dotnet, `.bundle/config`.
+"""
 
 
 def only_reads(words: Sequence[str], *, piped: bool = False) -> bool:

@@ -3,7 +3,7 @@
 import re
 from typing import TYPE_CHECKING, Final
 
-from magent_lsp.permissions.arithmetic import EVALUATED, hidden_code
+from magent_lsp.permissions.arithmetic import EVALUATED, hidden_code, variables_set
 from magent_lsp.permissions.line import (
     MAX_ATOMS,
     MAX_LEVELS,
@@ -14,59 +14,28 @@ from magent_lsp.permissions.line import (
     Target,
     after_move,
 )
+from magent_lsp.permissions.nodes import (
+    BLOCKS,
+    BRANCHES,
+    KEYWORDS,
+    KNOWN,
+    LEVELS,
+    REPEATED,
+    SCOPES,
+    STRUCTURE,
+    TEXTS,
+)
 from magent_lsp.permissions.tables import set_of
 from magent_lsp.permissions.words import decode
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-KNOWN: Final = set_of("""
-    program list pipeline command command_name word string string_content raw_string ansi_c_string
-    translated_string concatenation simple_expansion expansion command_substitution process_substitution
-    redirected_statement file_redirect heredoc_redirect heredoc_start heredoc_body heredoc_content
-    heredoc_end herestring_redirect subshell compound_statement negated_command test_command
-    if_statement elif_clause else_clause while_statement for_statement c_style_for_statement do_group
-    case_statement case_item comment number variable_assignment variable_assignments variable_name
-    special_variable_name declaration_command unset_command file_descriptor test_operator
-    binary_expression unary_expression ternary_expression postfix_expression parenthesized_expression
-    arithmetic_expansion subscript array regex extglob_pattern brace_expression function_definition
-""")
-SCOPES: Final = frozenset({"subshell", "command_substitution", "process_substitution", "pipeline"})
-LEVELS: Final = SCOPES - {"pipeline"} | {
-    "compound_statement",
-    "if_statement",
-    "while_statement",
-    "for_statement",
-    "c_style_for_statement",
-    "case_statement",
-    "function_definition",
-    "expansion",
-    "arithmetic_expansion",
-    "parenthesized_expression",
-    "test_command",
-}
-BLOCKS: Final = frozenset(
-    {"program", "compound_statement", "subshell", "do_group", "if_statement", "elif_clause", "else_clause"}
-    | {"case_item", "command_substitution", "process_substitution", "while_statement"}
-)
 MAX_FOLDERS: Final = 6
 """With more folders in which the shell may be, it is not known in which it is."""
-STRUCTURE: Final = set_of("""
-    program list pipeline command redirected_statement subshell compound_statement negated_command do_group
-    if_statement elif_clause else_clause while_statement for_statement case_statement case_item
-    command_substitution process_substitution declaration_command unset_command file_redirect
-    function_definition
-""")
-"""Nodes whose parts must cover them."""
+_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=")
 _BLANK: Final = re.compile(rb"(?:[ \t\n]|\\\n)*")
-KEYWORDS: Final = set_of("""
-    if then elif else fi do done while until for select case esac in { } ! function [[ ]]
-""")
-"""Reserved words: where the parser takes one for a command, it has read the line otherwise than the shell."""
-BRANCHES: Final = frozenset({"if_statement", "case_statement"})
-REPEATED: Final = frozenset(
-    {"while_statement", "for_statement", "c_style_for_statement", "function_definition"}
-)
+_HIDDEN: Final = re.compile(r"(?<!\\)(?:\\\\)*(?:\$\(|`)")
 
 HARMLESS_NAMES: Final = re.compile(
     r"LANG|LANGUAGE|LC_[A-Z]+|TZ|NO_COLOR|FORCE_COLOR|CLICOLOR(_FORCE)?|CI|TERM|COLUMNS|LINES|DEBIAN_FRONTEND"
@@ -140,11 +109,20 @@ class Walk:
             self.saved.append(self.folders)
         if kind in REPEATED and _MOVES.search(self.text(node)):
             self.folders |= {None}
-        if kind in EVALUATED and (problem := hidden_code(kind, self.text(node), loose=self.loose_values)):
-            self.line.problem(problem)
+        if kind in EVALUATED:
+            self.evaluated(kind, self.text(node))
+        if not node.child_count and kind not in TEXTS and _HIDDEN.search(self.text(node)):
+            self.line.problem("The parser left out a command in a substitution.")
         visit = getattr(self, f"see_{kind}", None)
         if visit is not None:
             visit(node)
+
+    def evaluated(self, kind: str, text: str) -> None:
+        """What the shell reads once more as arithmetic."""
+        if problem := hidden_code(kind, text, loose=self.loose_values):
+            self.line.problem(problem)
+        for name in variables_set(kind, text):
+            self.assign(name)
 
     def covered(self, node: "Node") -> bool:
         """Whether nothing but blanks lies between the parts of a node: what is left out is not judged."""
@@ -253,6 +231,8 @@ class Walk:
         words = tuple(decode(self.source[start:end].decode("utf-8", "surrogatepass")) for start, end in spans)
         if any(word.odd for word in words):
             self.line.problem("A word of the command holds unquoted signs of the shell.")
+        if words and _ASSIGNMENT.match(self.text(nodes[0])):
+            self.line.problem(f"`{words[0].text[:40]}` sets a variable, it is not the name of a command.")
         if words and words[0].text in KEYWORDS and words[0].text == self.text(nodes[0]):
             self.line.problem(f"`{words[0].text}` is not the name of a command here.")
         if words and not words[0].literal:
@@ -291,7 +271,7 @@ class Walk:
         quoted = begin[:1] in ("'", '"', "\\")
         text = self.text(body) if body is not None else ""
         found = body is not None and any(child.type == "command_substitution" for child in body.children)
-        if not quoted and not found and ("`" in text or "$(" in text):
+        if not quoted and not found and _HIDDEN.search(text):
             self.line.problem("A here document may run a command.")
 
     def see_variable_assignment(self, node: "Node") -> None:
@@ -339,6 +319,12 @@ class Walk:
         """Note that a variable is set."""
         if not HARMLESS_NAMES.fullmatch(name) and name not in self.line.assigned:
             self.line.assigned.append(name)
+
+    def see_command_substitution(self, node: "Node") -> None:
+        """In backticks, a backslash before some signs is gone before the command is read."""
+        text = self.text(node)
+        if text.startswith("`") and re.search(r"\\[`$\\]", text):
+            self.line.problem("A command in backticks holds escapes.")
 
     def see_function_definition(self, node: "Node") -> None:
         """A function may stand for any command later in the line."""

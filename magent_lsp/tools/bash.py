@@ -51,7 +51,7 @@ async def _run(input: Input, context: ToolContext) -> Proposal:
 
 
 async def _execute(input: Input, context: ToolContext) -> ToolResult:
-    env = context.environment()
+    env = _guarded(context.environment())
     cwd = context.folder
     box = await asyncio.to_thread(_sandbox, context, cwd)
     words = box.words if box else []
@@ -79,6 +79,18 @@ async def _execute(input: Input, context: ToolContext) -> ToolResult:
     if words and finished.code and finished.text.startswith("bwrap: "):
         await sandbox.check(words, cwd, env)
     return await asyncio.to_thread(_result, finished, timeout, limit, (tidied, stale))
+
+
+def _guarded(env: dict[str, str]) -> dict[str, str]:
+    """The environment in which git takes no folder for a repository that merely holds files named like one.
+
+    Such files can be written by name or come with a project, and their `config` names programs to run.
+    """
+    count = env.get("GIT_CONFIG_COUNT", "0")
+    if not count.isdigit():
+        return env
+    setting = {f"GIT_CONFIG_KEY_{count}": "safe.bareRepository", f"GIT_CONFIG_VALUE_{count}": "explicit"}
+    return {**env, **setting, "GIT_CONFIG_COUNT": str(int(count) + 1)}
 
 
 def _sandbox(context: ToolContext, cwd: Path) -> sandbox.Sandbox | None:

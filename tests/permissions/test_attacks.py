@@ -9,8 +9,11 @@ from magent_lsp.permissions.place import Place
 from magent_lsp.permissions.rules import Policy
 from tests.support.permissions import bash, place, policy
 
-ATTACKS = (Path(__file__).parent / "attacks.txt").read_text(encoding="utf-8").splitlines()
-"""One a line: each would read a secret, leave the workspace, write, or run what the line does not show."""
+ATTACKS = [
+    line.replace("␤", "\n")
+    for line in (Path(__file__).parent / "attacks.txt").read_text(encoding="utf-8").splitlines()
+]
+"""One a line, `␤` for its end: each would read a secret, leave the workspace, write, or run what it hides."""
 
 REALISTIC = {
     "bash": {
@@ -25,6 +28,21 @@ REALISTIC = {
         "cat *": "allow",
         "ls *": "allow",
         "tee build/*": "allow",
+        **dict.fromkeys(
+            [
+                "tar *",
+                "sort *",
+                "xargs *",
+                "printf *",
+                "man *",
+                "less *",
+                "grep *",
+                "jq *",
+                "echo *",
+                "diff *",
+            ],
+            "allow",
+        ),
     },
     "edit": {"*": "ask", "build/**": "allow"},
 }

@@ -12,7 +12,7 @@ from magent_lsp.core.errors import ToolError
 from magent_lsp.core.tool import Proposal, Subject
 from magent_lsp.tools.bash import TOOL
 from tests.support.editor import MemoryEditor
-from tests.support.tool_context import call, context_for, parse
+from tests.support.tool_context import call, context_for, parse, write
 
 BWRAP = shutil.which("bwrap")
 
@@ -145,6 +145,22 @@ async def test_the_loop_is_not_blocked(tmp_path: Path) -> None:
     with blockbuster_ctx():
         result = await call(TOOL, context_for(tmp_path, scratch=tmp_path / "s"), command="seq 100000")
     assert "characters left out" in result.text
+
+
+async def test_files_that_look_like_a_repository_make_git_run_nothing(tmp_path: Path) -> None:
+    """They can be written one by one as ordinary files, and `git status` needs no question."""
+    config = "[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = \"touch ran; false\"\n"
+    write(tmp_path, {"HEAD": "ref: refs/heads/main\n", "config": config, "objects/x": "", "refs/x": ""})
+    result = await call(TOOL, context_for(tmp_path), command="git status; git rev-parse --git-dir; ls")
+    assert not (tmp_path / "ran").exists()
+    assert "safe.bareRepository" in result.text
+
+
+async def test_settings_for_git_in_the_environment_stay(tmp_path: Path) -> None:
+    own = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "a.b", "GIT_CONFIG_VALUE_0": "mine"}
+    context = context_for(tmp_path, environment=lambda: {**os.environ, **own})
+    result = await call(TOOL, context, command="git config --get a.b; git config --get safe.bareRepository")
+    assert result.text.splitlines() == ["mine", "explicit"]
 
 
 SANDBOX = {"bash": {"sandbox": "bwrap"}}
