@@ -5,12 +5,12 @@ import os
 from pathlib import Path
 
 from magent_lsp.app import Magent
+from magent_lsp.event_loop import finish
 from magent_lsp.headless.chat_commands import COMMANDS
 from magent_lsp.headless.complete import complete
 from magent_lsp.headless.conversation import Chat
 from magent_lsp.headless.interrupts import CANCELLED, ENDINGS, interrupts
 from magent_lsp.headless.lines import Lines, PipedLines, TypedLines
-from magent_lsp.headless.loop import finish
 from magent_lsp.headless.render import Text
 from magent_lsp.headless.start import Options, opened
 from magent_lsp.headless.terminal import Terminal

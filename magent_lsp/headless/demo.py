@@ -6,12 +6,12 @@ import sys
 import time
 from typing import Any
 
+from magent_lsp.event_loop import finish
 from magent_lsp.headless.buffers import Buffer
 from magent_lsp.headless.demo_editor import CAPABILITIES, CLIENT, DemoEditor
 from magent_lsp.headless.demo_sample import Sample, sample_project
 from magent_lsp.headless.demo_stage import Stage
 from magent_lsp.headless.interrupts import CANCELLED, interrupts
-from magent_lsp.headless.loop import finish
 from magent_lsp.headless.lsp_client import Connection, ServerError, connect
 from magent_lsp.headless.person import Person
 from magent_lsp.headless.terminal import Terminal

@@ -5,7 +5,7 @@ from json import dumps
 from pathlib import Path
 
 from magent_lsp.engine.report import Report, State
-from magent_lsp.headless.loop import finish
+from magent_lsp.event_loop import finish
 from magent_lsp.headless.start import Options, quiet
 from magent_lsp.headless.terminal import Terminal
 

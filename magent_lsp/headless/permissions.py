@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from magent_lsp.engine.explain import arguments_of
-from magent_lsp.headless.loop import finish
+from magent_lsp.event_loop import finish
 from magent_lsp.headless.start import Options, quiet
 from magent_lsp.headless.terminal import Terminal
 from magent_lsp.permissions.decision import Decision

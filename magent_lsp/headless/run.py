@@ -9,9 +9,9 @@ from magent_lsp.core.document import Position, Span, line_starts, position_at, s
 from magent_lsp.core.errors import CallerError
 from magent_lsp.core.events import RunFinished
 from magent_lsp.core.request import Focus, RunRequest, StopReason
+from magent_lsp.event_loop import finish
 from magent_lsp.headless.editor import DiskEditor
 from magent_lsp.headless.interrupts import CANCELLED, interrupts
-from magent_lsp.headless.loop import finish
 from magent_lsp.headless.render import JsonLines, Text
 from magent_lsp.headless.start import Options, find_session, opened
 from magent_lsp.headless.terminal import Terminal

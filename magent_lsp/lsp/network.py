@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from magent_lsp.core.errors import UserError
-from magent_lsp.lsp.stdio import on_signals, run_loop
+from magent_lsp.event_loop import finish
+from magent_lsp.lsp.stdio import on_signals
 from magent_lsp.lsp.transport import MAX_FRAME, SocketWriter, frames
 from magent_lsp.lsp.wire import plain_converter
 
@@ -45,13 +46,13 @@ Make = Callable[..., "MagentServer"]
 def run_tcp(host: str, port: int, token_file: Path | None, make: Make) -> int:
     """Serve TCP clients until a signal comes; returns the exit code."""
     token = admission(host, token_file)
-    return run_loop(_tcp(host, port, token, make))
+    return finish(_tcp(host, port, token, make))
 
 
 def run_ws(host: str, port: int, token_file: Path | None, make: Make) -> int:
     """Serve WebSocket clients until a signal comes; returns the exit code."""
     token = admission(host, token_file)
-    return run_loop(_ws(host, port, token, make))
+    return finish(_ws(host, port, token, make))
 
 
 def admission(host: str, token_file: Path | None) -> str | None:

@@ -5,9 +5,10 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
+from magent_lsp.event_loop import finish
 from magent_lsp.lsp.transport import Stdio, ThreadWriter, frames, guard_stdio, read_in_thread
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def run_stdio(make: "Callable[[], MagentServer]") -> int:
             file=sys.stderr,
         )
     pipes = guard_stdio()
-    return run_loop(_serve(pipes, make))
+    return finish(_serve(pipes, make))
 
 
 async def _serve(pipes: Stdio, make: "Callable[[], MagentServer]") -> int:
@@ -65,19 +66,3 @@ def on_signals(stop: Callable[[], None]) -> list[int]:
             with contextlib.suppress(NotImplementedError):  # Windows
                 loop.add_signal_handler(number, take, int(number))
     return received
-
-
-def run_loop(work: Coroutine[Any, Any, int]) -> int:
-    """Run to the end, and leave threads that hang where they are: `asyncio.run` would wait for them."""
-    loop = asyncio.new_event_loop()
-    try:
-        asyncio.set_event_loop(loop)
-        return loop.run_until_complete(work)
-    finally:
-        left = asyncio.all_tasks(loop)
-        for task in left:
-            task.cancel()
-        if left:
-            loop.run_until_complete(asyncio.wait(left, timeout=1))
-        asyncio.set_event_loop(None)
-        loop.close()

@@ -1,4 +1,4 @@
-"""The event loop of a command."""
+"""The event loop of a program that is to end when it is told to, whatever its threads do."""
 
 import asyncio
 from collections.abc import Coroutine
