@@ -24,7 +24,7 @@ permission:
     "grep *": allow
     "find *": allow
     "rm *": deny
-  read_file: {"*": allow, ".env": deny}
+  read_file: {"*": allow, ".env": deny, "vault/**": deny}
   edit_file: {"*": allow, ".env": deny}
   write_file: {"*": allow, ".env": deny}
 """
@@ -47,6 +47,8 @@ class Row:
             return {"path": self.value, "content": "x = 1\n"}
         if self.tool == "edit_file":
             return {"path": self.value, "edits": [{"old_string": "a", "new_string": "b"}]}
+        if self.tool == "glob":
+            return {"pattern": "**/*", "path": self.value}
         return {{"fetch": "url", "grep": "pattern"}.get(self.tool, "path"): self.value}
 
 
@@ -132,12 +134,16 @@ ROWS = [
         """,
     ),
     *rows("grep", "allow hush"),
+    *rows("list_dir", "deny vault␤ask ../beside␤allow .".replace("␤", "\n")),
+    *rows("glob", "deny vault␤ask ../beside␤allow .".replace("␤", "\n")),
     *rows(
         "fetch",
         """
         deny file:///etc/passwd
         deny http://user:pw@example.com/
         deny http://169.254.169.254/latest
+        deny http://metadata.google.internal/
+        ask  http://localhost:9/
         """,
     ),
 ]
@@ -146,11 +152,12 @@ ROWS = [
 def furnish(home: Path) -> Path:
     """A workspace with what the rows speak of, and its surroundings."""
     workspace = home / "ws"
-    for name in ("ws/sub", "ws/.git", "beside", "ws-evil", "config"):
+    for name in ("ws/sub", "ws/.git", "ws/vault", "beside", "ws-evil", "config"):
         (home / name).mkdir(parents=True)
     for path, text in {
         "ws/keep": "k",
         "ws/.env": SECRET,
+        "ws/vault/key": SECRET,
         "ws/a.py": "a\n",
         "beside/f": "f",
         "ws-evil/f": "f",
@@ -199,6 +206,11 @@ async def test_each_case_as_a_model_would_try_it(tmp_path: Path) -> None:
         if got != row.wanted
     ]
     assert not wrong
+    seen = [
+        event["output"] for row, event in zip(ROWS, ended, strict=True) if row.tool in ("glob", "list_dir")
+    ]
+    assert any("a.py" in output for output in seen)
+    assert not any(re.search(r"\.env|vault/", output) for output in seen if "Not allowed" not in output)
     assert (workspace / "keep").exists()
     assert (workspace / ".env").read_text() == SECRET
     assert sorted(path.name for path in (tmp_path / "beside").iterdir()) == ["f"]
@@ -296,30 +308,64 @@ async def test_our_own_files_are_never_granted_for_good(tmp_path: Path) -> None:
     assert offered == [["allow_once", "reject"]] * 3
 
 
-async def test_a_turn_asks_for_all_but_shows_one_dialog_and_a_no_cancels_the_rest(tmp_path: Path) -> None:
+async def test_a_no_ends_the_turn_and_all_its_questions_unless_it_has_a_word_for_the_model(
+    tmp_path: Path,
+) -> None:
     workspace = furnish(tmp_path)
-    script = [bash("touch one", "touch two"), {"text": "Never said."}]
+    when = {"tool": "use pytest instead"}
+    script = [bash("touch one", "touch two"), bash("touch one"), {"when": when, "text": "Then pytest."}]
     async with editor(tmp_path, script=script, client=EVENTS) as client:
         client.answers.append("Reject")
         run = await prompt(client)
         assert run["stopReason"] == "rejected"
-        assert len(client.questions) == 1
+        assert len(client.questions) == 1, "one dialog at a time, and none after the no"
         assert await client.command("magent.pending") == []
-    assert not {"one", "two"} & {path.name for path in workspace.iterdir()}
-
-
-async def test_a_no_with_a_word_goes_to_the_model_and_the_turn_goes_on(tmp_path: Path) -> None:
-    furnish(tmp_path)
-    when = {"tool": "use pytest instead"}
-    script = [bash("touch one"), {"when": when, "text": "Then pytest."}]
-    async with editor(tmp_path, script=script, client=EVENTS) as client:
         client.always = silent
         answering = asyncio.create_task(
             _answer(client, {"reply": "reject", "feedback": "use pytest instead"})
         )
-        run = await prompt(client)
+        assert (await prompt(client))["text"] == "Then pytest."
         answering.cancel()
-    assert run["text"] == "Then pytest."
+    assert not {"one", "two"} & {path.name for path in workspace.iterdir()}
+
+
+async def test_a_link_that_is_swapped_while_the_question_is_open_leads_no_write_elsewhere(
+    tmp_path: Path,
+) -> None:
+    workspace = furnish(tmp_path)
+    (workspace / "link").symlink_to("a.py")
+    (workspace / "folder").mkdir()
+
+    def swap_file(params: dict[str, Any]) -> dict[str, str]:
+        (workspace / "link").unlink()
+        (workspace / "link").symlink_to(tmp_path / "beside/f")
+        return {"title": "Allow once"}
+
+    def swap_folder(params: dict[str, Any]) -> dict[str, str]:
+        (workspace / "folder").rmdir()
+        (workspace / "folder").symlink_to(tmp_path / "beside")
+        return {"title": "Allow once"}
+
+    script = [
+        *calls(
+            Row("allow", "read_file", "link"),
+            Row("ask", "write_file", "link"),
+            Row("ask", "write_file", "folder/new.py"),
+        ),
+        {"text": "Seen."},
+    ]
+    (tmp_path / "config/config.yaml").write_text("permission: {read_file: {'vault/**': deny}}")
+    async with editor(tmp_path, script=script, client=EVENTS) as client:
+        client.answers += [swap_file, swap_folder]
+        run = await prompt(client)
+        assert len(client.questions) == 2
+        assert [edit["outcome"] for edit in run["edits"]] == ["stale", "stale"]
+        run = await prompt(client, "look at @a.py and @.env and @envlink and @vault/key")
+    assert (tmp_path / "beside/f").read_text() == "f"
+    assert [path.name for path in (tmp_path / "beside").iterdir()] == ["f"]
+    kept = "\n".join(path.read_text() for path in (tmp_path / "state").rglob("*.jsonl"))
+    assert '<file path=\\"a.py\\">' in kept, "a file that may be read is put beside the prompt"
+    assert "hush-hush" not in kept
 
 
 async def test_the_log_names_rule_file_and_line_of_every_verdict(tmp_path: Path) -> None:
@@ -439,7 +485,7 @@ async def test_the_sandbox_holds_whatever_the_command_is(tmp_path: Path) -> None
     workspace = furnish(tmp_path)
     (workspace / ".git/config").write_text("[core]\n")
     tries = [
-        "echo a > inside",
+        "echo a > inside; echo a > .envrc",
         "echo a > ../beside/out",
         "echo a > ~/out",
         "echo a >> .git/config; mv .git moved; echo a > .git/config",
@@ -461,6 +507,7 @@ async def test_the_sandbox_holds_whatever_the_command_is(tmp_path: Path) -> None
         assert not (workspace / "inside").exists(), "there is no silent fallback"
         pytest.skip("bwrap cannot run here")
     assert (workspace / "inside").exists()
+    assert not (workspace / ".envrc").exists()
     assert [event["status"] for event in ended[3:]] == ["failed", "failed"]
     assert (workspace / ".git/config").read_text() == "[core]\n"
     assert not (tmp_path / "out").exists()
