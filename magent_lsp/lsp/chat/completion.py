@@ -56,7 +56,9 @@ async def _mentions(edge: "Edge", position: types.Position, quote: str, begun: s
     items += [_mention(name, "", Kind.File, place) for name in fit[:MOST]]
     for number, item in enumerate(items):
         item.sort_text = f"{number:04}"
-    return types.CompletionList(is_incomplete=len(fit) > MOST, items=items)
+        # Many editors match beginnings only; what was found in the middle of a path must not be left out.
+        item.filter_text = f"{quote}{begun}" or item.label
+    return types.CompletionList(is_incomplete=True, items=items)
 
 
 def _mention(name: str, detail: str, kind: Kind, place: types.Range) -> types.CompletionItem:
@@ -66,7 +68,6 @@ def _mention(name: str, detail: str, kind: Kind, place: types.Range) -> types.Co
         label=name,
         kind=kind,
         detail=detail or None,
-        filter_text=text,
         text_edit=types.TextEdit(range=place, new_text=text),
     )
 
