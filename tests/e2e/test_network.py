@@ -21,6 +21,8 @@ from tests.support.lsp_client import (
 )
 from tests.support.lsp_profiles import VSCODE
 
+pytestmark = pytest.mark.slow
+
 TOKEN = "a-long-random-secret"
 
 

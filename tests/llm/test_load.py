@@ -16,6 +16,8 @@ from magent_lsp.llm.load import Models
 from tests.support.model_server import ModelServer
 from tests.support.talk import Talk
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 SITE = next(Path(path) for path in sys.path if Path(path, "litellm").is_dir())
 

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from magent_lsp.core.errors import ToolError
-from magent_lsp.tools.ignore import Ignored
-from magent_lsp.tools.search import find_rg, list_files
 
 if TYPE_CHECKING:
     from magent_lsp.lsp.edge import Edge
@@ -43,6 +41,10 @@ def name_of(edge: "Edge", path: Path) -> str:
 
 
 async def _list(edge: "Edge") -> list[str]:
+    # Tools are loaded with the first run, or when they are of use here.
+    from magent_lsp.tools.ignore import Ignored
+    from magent_lsp.tools.search import find_rg, list_files
+
     names: list[str] = []
     env = dict(edge.environ)
     rg = await edge.in_thread(find_rg, env)
