@@ -24,18 +24,26 @@ def save_agent(agent: Agent, path: Path) -> None:
     """
     try:
         raw = read_bytes(path).decode("utf-8", "surrogateescape")
-        old = read_agent(path, trusted=agent.trusted, native=agent.native).agent
+        read_agent(path, trusted=agent.trusted, native=agent.native)
     except FileNotFoundError:
         write_atomic(path, f"---\n{_dump(_fields(agent, path))}---\n{agent.prompt.strip()}\n")
         return
+    text = saved_text(raw, agent, path)
+    if text != raw:
+        write_atomic(path, text)
+
+
+def saved_text(raw: str, agent: Agent, path: Path) -> str:
+    """The text of an agent's file that says what the agent is; ConfigError if the old one is no agent."""
     front = parse_front(raw, path)
+    old = agent_of(front, trusted=agent.trusted, native=agent.native).agent
     before, after = _fields(old, path), _fields(agent, path)
     if before == after and old.prompt == agent.prompt:
-        return
+        return raw
     head = _edited(front, before, after)
     if not _says(head, agent, path, after):
         head = _dump(after).rstrip("\n")
-    write_atomic(path, _joined(raw, front, head, agent.prompt))
+    return _joined(raw, front, head, agent.prompt)
 
 
 def _fields(agent: Agent, path: Path) -> dict[str, Any]:

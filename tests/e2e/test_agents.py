@@ -133,3 +133,21 @@ async def test_saving_an_agent_keeps_what_a_person_wrote_in_its_file(stage: Stag
     assert "description: New" in text
     [listed] = [a for a in await stage.client.command("magent.agents") if a["name"] == "mine"]
     assert listed["description"] == "New"
+
+
+async def test_saving_an_agent_whose_file_is_open_changes_the_buffer_and_keeps_what_is_typed(
+    stage: Stage,
+) -> None:
+    text = "---\ndescription: Old\n---\nMy own words.\n"
+    path = stage.write(".magent/agent/typed.md", text)
+    buffer = stage.client.open(path, text.replace("Old", "Typed") + "Not saved.\n", language="markdown")
+    saved = await stage.client.command("magent.saveAgent", name="typed", maxTurns=4)
+    assert saved == {"uri": path.as_uri()}
+    await stage.client.until(lambda: "maxTurns" in buffer.text)
+    assert buffer.text == ("---\ndescription: Typed\nmaxTurns: 4\n---\nMy own words.\nNot saved.\n")
+    assert path.read_text() == text, "nothing is written under a buffer"
+    stage.client.type(buffer, buffer.text, "---\nmode: [\n---\n")
+    with pytest.raises(ResponseError, match="YAML"):
+        await stage.client.command("magent.saveAgent", name="typed", maxTurns=5)
+    assert buffer.text == "---\nmode: [\n---\n"
+    stage.client.notify("textDocument/didClose", {"textDocument": {"uri": buffer.uri}})

@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from magent_lsp.core.agent import Agent
+from magent_lsp.core.edits import TextEdits, apply_replacements
 from magent_lsp.core.errors import CallerError, UnknownId
+from magent_lsp.core.splice import rewrite
 from magent_lsp.lsp.commands.arguments import Nothing, SaveAgentArguments
 from magent_lsp.lsp.convert import to_path, to_uri
 from magent_lsp.lsp.outcomes import write_answer
+from magent_lsp.store.agent_file import agent_of
 from magent_lsp.store.agent_save import save_agent as write_agent
+from magent_lsp.store.agent_save import saved_text
+from magent_lsp.store.frontmatter import parse_front
 
 if TYPE_CHECKING:
     from magent_lsp.lsp.edge import Edge
@@ -44,9 +49,31 @@ async def save_agent(edge: "Edge", arguments: SaveAgentArguments) -> dict[str, A
             f"'name': there is no agent {arguments.name!r}; a new one needs 'description' and 'prompt'."
         )
     path = _target(edge, arguments, agent)
-    await edge.in_thread(write_agent, agent, path)
+    if edge.open_text(to_uri(path)) is not None:
+        await _in_buffer(edge, agent, given, path)
+    else:
+        await edge.in_thread(write_agent, agent, path)
     edge.reload()
     return {"uri": to_uri(path)}
+
+
+async def _in_buffer(edge: "Edge", agent: Agent, given: dict[str, Any], path: Path) -> None:
+    """Change the open file where a person may be writing: what they have not saved stays, and counts."""
+    document = await edge.editor.read(path)
+    typed = agent_of(parse_front(document.text, path), trusted=agent.trusted, native=agent.native).agent
+    replacements = rewrite(document.text, saved_text(document.text, replace(typed, **given), path))
+    if not replacements:
+        return
+    after = apply_replacements(document.text, replacements)
+    edit = TextEdits(path=document.path, replacements=replacements, before=document.text, after=after)
+    edge.spawn(_apply(edge, edit, agent.name), name="save agent")  # some editors answer only afterwards
+
+
+async def _apply(edge: "Edge", edit: TextEdits, name: str) -> None:
+    outcome = await edge.editor.apply(edit, f"Save the agent {name}")
+    if outcome.outcome != "applied":
+        text = f"Magent: the edit of {edit.path.name} is {outcome.outcome}. {outcome.detail}".strip()
+        edge.server.message(types.MessageType.Warning, text)
 
 
 def _target(edge: "Edge", arguments: SaveAgentArguments, agent: Agent) -> Path:
