@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Protocol
 
 from magent_lsp.core.errors import UserError
 from magent_lsp.core.messages import Usage
@@ -11,32 +11,10 @@ from magent_lsp.core.session import Session
 from magent_lsp.engine.report import Report
 from magent_lsp.engine.run import Run
 from magent_lsp.engine.slash import Builtin
+from magent_lsp.engine.summaries import SUMMARIES
 from magent_lsp.engine.undo import UndoReport
 from magent_lsp.store.grants import GrantStore
 from magent_lsp.store.sessions import SessionStore
-
-SUMMARIES: Mapping[str, str] = {
-    "help": "what there is",
-    "agents": "agents; `/agents NAME` changes this session's",
-    "model": "this session's model; `/model NAME` changes it",
-    "sessions": "past sessions of this folder",
-    "todos": "the agent's list",
-    "cost": "what this session used",
-    "context": "what fills the model's window",
-    "undo": "takes back the edits of this session's last run",
-    "redo": "brings back what `/undo` took",
-    "export": "the session as `markdown`, `json` or `text`",
-    "permissions": "rules that were granted",
-    "compact": "summarises the conversation to make room; `/compact FOCUS` says what matters",
-    "summary": "what this session did, as for a pull request",
-    "doctor": "what is configured and what is missing",
-    "clear": "forgets the conversation, keeps the session",
-    "done": "leaves plan mode",
-}
-
-TOLD: Final = frozenset({"undo", "redo"})
-"""Commands whose answer the model sees too: it must know that its edits are gone. All other answers are for
-people, and no part of the conversation: they would cost tokens with each later request."""
 
 
 class Desk(Protocol):

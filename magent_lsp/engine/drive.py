@@ -21,7 +21,6 @@ from magent_lsp.core.session import Session
 from magent_lsp.core.tool import Tool, ToolContext
 from magent_lsp.engine.about import About, Parts
 from magent_lsp.engine.asking import ask_person
-from magent_lsp.engine.builtins import TOLD
 from magent_lsp.engine.crew import Crew, Steps
 from magent_lsp.engine.emitter import Emitter
 from magent_lsp.engine.executor import Executor
@@ -39,6 +38,7 @@ from magent_lsp.engine.skills import load_skill
 from magent_lsp.engine.slash import Builtin, Expanded, agent_at_work, expand_prompt, is_builtin
 from magent_lsp.engine.snapshot import Snapshot
 from magent_lsp.engine.subagents import Subagents
+from magent_lsp.engine.summaries import TOLD
 from magent_lsp.engine.telemetry import Telemetry
 from magent_lsp.engine.titles import Titles
 from magent_lsp.engine.trace import Trace
@@ -107,7 +107,7 @@ class Driver:
             agent=choose_agent(request, session, snapshot, child=parent is not None),
             snapshot=snapshot,
             host=self._host,
-            emit=Emitter(run_id, session.id, sinks, self._host.redact),
+            emit=Emitter(run_id, session.id, sinks, self._host.redact, self._host.unfinished),
             place=self.place(session),
             trace=trace,
             parent=parent,
@@ -153,7 +153,7 @@ class Driver:
             return self._answered(run, result.text)
         run.tools = tuple(self.offered(run.agent, run.snapshot, run))
         settings = await self._settings(run)
-        system = system_prompt(run, await self._instructions(run))
+        system = self._host.redact(system_prompt(run, await self._instructions(run)))
         loop = Loop(
             run,
             executor,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from magent_lsp.engine.builtins import SUMMARIES
+from magent_lsp.engine.summaries import SUMMARIES
 from tests.support.stage import Stage, call, on_stage, say
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -199,6 +199,26 @@ async def test_a_command_of_a_file_in_a_prompt_and_in_a_code_action(stage: Stage
     stage.cast("Zero is a", say("counted"))
     assert (await stage.run("/zero a b")).text == "counted"
     assert "Zero is a, one is b." in stage.asked("Zero is a")[0].last
+
+
+async def test_a_subtask_works_apart_and_only_its_answer_comes_back(stage: Stage) -> None:
+    stage.write(
+        ".magent/commands/survey.md",
+        "---\ndescription: Surveys\nagent: explore\nsubtask: true\n---\nSurvey $1 in ROUNDS.\n",
+    )
+    await stage.trust()
+    stage.cast("Survey the shop in ROUNDS", say("", call("read_file", path="note.md")), say("All is well."))
+    run = await stage.run("/survey 'the shop'")
+    assert run.text == "All is well."
+    [child] = [e for e in stage.client.events if e["event"].get("parentRunId") == run.run_id]
+    assert child["event"]["agent"] == "explore"
+    assert child["sessionId"] != run.session_id
+    stage.cast("/survey", say("Good."))
+    await stage.run("and now?", sessionId=run.session_id)
+    sent = str(stage.asked("/survey")[0].messages)
+    assert "All is well." in sent
+    assert "ROUNDS" not in sent
+    assert "A NOTE" not in sent
 
 
 async def test_a_denied_command_in_a_file_stops_it(stage: Stage, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from magent_lsp.core.config import Settings
 from magent_lsp.engine.about import About
-from magent_lsp.engine.builtins import SUMMARIES
+from magent_lsp.engine.summaries import SUMMARIES
 from magent_lsp.lsp import ours
 from magent_lsp.store import keys
 from magent_lsp.store.agent_file import KEYS

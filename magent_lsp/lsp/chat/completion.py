@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from lsprotocol import types
 
 from magent_lsp.core.document import position_at
-from magent_lsp.engine.builtins import SUMMARIES
+from magent_lsp.engine.summaries import SUMMARIES
 from magent_lsp.lsp.chat.document import KEYS, parse
 from magent_lsp.lsp.chat.files import name_of
 from magent_lsp.lsp.mirror import column_of, units_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from magent_lsp.core.errors import CallerError, UserError
 from magent_lsp.core.messages import AssistantMessage, Message, UserMessage
 from magent_lsp.core.session import Session
-from magent_lsp.engine.builtins import SUMMARIES, TOLD
+from magent_lsp.engine.summaries import SUMMARIES, TOLD
 from magent_lsp.lsp.chat.document import Chat, Turn
 from magent_lsp.lsp.chat.history import Redact, agree, remembered
 from magent_lsp.store.lock import SessionLocked

@@ -4,6 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from magent_lsp.core.events import to_json
+from magent_lsp.engine.summaries import SUMMARIES
 from magent_lsp.lsp.commands.arguments import Nothing, ToolsArguments
 
 if TYPE_CHECKING:
@@ -44,8 +45,6 @@ async def models(edge: "Edge", arguments: Nothing) -> list[Any]:
 
 async def slash_commands(edge: "Edge", arguments: Nothing) -> list[dict[str, Any]]:
     """Commands that a prompt may begin with."""
-    from magent_lsp.engine.builtins import SUMMARIES
-
     built_in = [
         {
             "name": name,
