@@ -48,6 +48,15 @@ async def test_a_tree_of_all_three_families_loads_as_documented(stage: Stage) ->
     await stage.run("read the rules", agent="general")
     system = str(stage.asked("read the rules")[0].messages[0]["content"])
     assert (TREE / "AGENTS.md").read_text().strip().splitlines()[0] in system
+    deep = (TREE / "src/api/CLAUDE.md").read_text().strip()
+    assert deep not in system
+    handlers = stage.client.open("src/api/handlers.py", "x = 1\n")
+    stage.cast("read more rules", say("ok"))
+    await stage.run("read more rules", agent="general", uri=handlers.uri)
+    system = str(stage.asked("read more rules")[0].messages[0]["content"])
+    assert 'from="AGENTS.md"' in system
+    assert system.index('from="AGENTS.md"') < system.index('from="src/api/CLAUDE.md"')
+    assert deep in system
 
 
 BAD = [

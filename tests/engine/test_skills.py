@@ -1,15 +1,19 @@
 """Skills, todos and `@file` through the engine: what is loaded once, kept, and put beside a prompt."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from magent_lsp.core.config import Settings
 from magent_lsp.core.messages import ToolMessage, UserMessage
 from magent_lsp.core.request import RunRequest
 from magent_lsp.core.session import Todo, step_of
 from magent_lsp.engine.mentions import MOST_FILES, mentions
+from magent_lsp.store.config_values import fields_of, section_of
 from magent_lsp.store.dirs import Dirs
+from magent_lsp.store.hooks import EVENTS
 from magent_lsp.store.skills import load_skills
 from tests.engine.conftest import Desk
 from tests.support.model_server import Call, ModelServer, call
@@ -113,6 +117,13 @@ async def test_the_program_s_own_skill_is_there_and_short(tmp_path: Path) -> Non
     assert own.native
     assert len(own.text) < 6_000
     assert "permission" in own.description
+    sections = {key: section_of(field) for key, field in fields_of(Settings).items()}
+    known = {*sections} | {key for section in sections.values() if section for key in fields_of(section)}
+    taught = own.text.split("Settings (YAML")[1].split("Permissions\n")[0]
+    named = {word for word in re.findall(r"\b[a-z]+[A-Z]\w*", taught)} - {"camelCase"}
+    assert named
+    assert named <= known, "nothing is taught that is no setting"
+    assert all(event in own.text for event in EVENTS)
 
 
 async def test_an_editor_skill_is_not_offered_without_its_tool(desk: Desk, server: ModelServer) -> None:
