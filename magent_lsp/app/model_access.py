@@ -26,7 +26,9 @@ class ModelAccess:
         self._environ = environ
         self._choices: dict[object, Choice] = {}
         self._keys: dict[str, str] = {}
-        self._redactor = Redactor(known_secrets(environ))
+        self._secrets = set(known_secrets(environ))
+        """They only grow: a key that is no longer used is no less secret."""
+        self._redactor = Redactor(self._secrets)
 
     def forget(self) -> None:
         """Choose anew at the next run: settings, keys or local servers may have changed."""
@@ -39,8 +41,9 @@ class ModelAccess:
         if key not in self._choices:
             self._choices[key] = await choose(settings, self._environ, keys=self._keys)
         choice = self._choices[key]
-        if choice.api_key:
-            self._redactor = Redactor([*known_secrets(self._environ), choice.api_key])
+        if choice.api_key and choice.api_key not in self._secrets:
+            self._secrets.add(choice.api_key)
+            self._redactor = Redactor(self._secrets)
         return choice
 
     async def settings(self, settings: Settings, wished: str | None) -> ModelSettings:
@@ -79,6 +82,10 @@ class ModelAccess:
     def redact(self, text: str) -> str:
         """The text without any secret that is known here."""
         return self._redactor.text(text)
+
+    def unfinished(self, text: str) -> int:
+        """How many characters at the end of a text may be the beginning of a secret."""
+        return self._redactor.unfinished(text)
 
     @property
     def secret_names(self) -> list[str]:

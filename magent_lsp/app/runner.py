@@ -60,6 +60,7 @@ class Runner:
             remember=place.remember,
             environment=access.child_environment,
             redact=access.redact,
+            unfinished=access.unfinished,
             scratch=place.dirs.state / "output",
             interactive=place.interactive,
             assume_yes=place.assume_yes,

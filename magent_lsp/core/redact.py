@@ -16,6 +16,7 @@ class Redactor:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         """Take the values; those that are too short are left out."""
         values = {form for secret in secrets for form in _forms(secret) if len(form) >= MIN_LENGTH}
+        self._values = tuple(sorted(values))
         self._pattern = _one_of(values) if values else None
         self.count = len(values)
         """How many spellings are known."""
@@ -24,8 +25,20 @@ class Redactor:
         """The text with every secret replaced; of two that overlap at one place the longer one."""
         return self._pattern.sub(MASK, text) if self._pattern is not None else text
 
+    def unfinished(self, text: str) -> int:
+        """How many characters at the end may be the beginning of a secret, of which the rest is to come."""
+        return max((_overlap(text, value) for value in self._values), default=0)
+
     def __repr__(self) -> str:
         return f"Redactor({self.count} values)"
+
+
+def _overlap(text: str, value: str) -> int:
+    """The length of the longest beginning of a value with which a text ends; not the whole value."""
+    for length in range(min(len(text), len(value) - 1), 0, -1):
+        if text.endswith(value[:length]):
+            return length
+    return 0
 
 
 def _forms(secret: str) -> tuple[str, ...]:

@@ -7,7 +7,14 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from magent_lsp.core.events import Envelope, ReasoningDeltaEvent, RunEvent, TextDeltaEvent
+from magent_lsp.core.events import (
+    Envelope,
+    ReasoningDeltaEvent,
+    RunEvent,
+    RunFinished,
+    TextDeltaEvent,
+    ToolCallEvent,
+)
 from magent_lsp.core.ports import EventSink
 
 logger = logging.getLogger(__name__)
@@ -19,11 +26,19 @@ DELTA_SECONDS = 0.05
 class Emitter:
     """The way out for a run's events; `seq` begins at 1 and grows by one."""
 
-    def __init__(self, run_id: str, session_id: str, sink: EventSink, redact: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        run_id: str,
+        session_id: str,
+        sink: EventSink,
+        redact: Callable[[str], str],
+        unfinished: Callable[[str], int] = lambda text: 0,
+    ) -> None:
         self._run_id = run_id
         self._session_id = session_id
         self._sink = sink
         self._redact = redact
+        self._unfinished = unfinished
         self._seq = 0
         self._gathered: list[str] = []
         self._gathered_kind: type[TextDeltaEvent] | type[ReasoningDeltaEvent] = TextDeltaEvent
@@ -34,17 +49,20 @@ class Emitter:
         if isinstance(event, TextDeltaEvent | ReasoningDeltaEvent):
             self._gather(event)
             return
-        self.flush()
+        self.flush(whole=isinstance(event, ToolCallEvent | RunFinished))
         self._send(event)
 
-    def flush(self) -> None:
-        """Send the gathered deltas now."""
+    def flush(self, *, whole: bool = True) -> None:
+        """Send the gathered deltas now; if not `whole`, without an end that may begin a secret."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         if self._gathered:
-            text, self._gathered = "".join(self._gathered), []
-            self._send(self._gathered_kind(text=text))
+            text = "".join(self._gathered)
+            end = len(text) - (0 if whole else self._unfinished(text))
+            self._gathered = [text[end:]] if text[end:] else []
+            if end:
+                self._send(self._gathered_kind(text=text[:end]))
 
     def _gather(self, event: TextDeltaEvent | ReasoningDeltaEvent) -> None:
         if self._gathered and type(event) is not self._gathered_kind:
@@ -52,7 +70,10 @@ class Emitter:
         self._gathered_kind = type(event)
         self._gathered.append(event.text)
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(DELTA_SECONDS, self.flush)
+            self._timer = asyncio.get_running_loop().call_later(DELTA_SECONDS, self._on_time)
+
+    def _on_time(self) -> None:
+        self.flush(whole=False)
 
     def _send(self, event: RunEvent) -> None:
         self._seq += 1

@@ -66,6 +66,8 @@ async def permit(
         raise Refused(
             f"This needs a permission that nobody can give here: {decision.reason} Nothing was done."
         )
+    if any(host.redact(rule.pattern) != rule.pattern for rule in decision.grants):
+        decision = replace(decision, grants=(), always=False)  # a secret is not kept in a file of rules
     use = ToolUse(name=tool, arguments=arguments or {}, call_id=call_id)
     hooked = await run.hooks.fire("PermissionRequest", tool=use)
     if hooked.blocked or hooked.halted:
@@ -112,10 +114,14 @@ async def _ask(
 def _request(
     run: Run, call_id: str, tool: str, title: str, decision: Decision, proposal: Proposal | None
 ) -> PermissionRequest:
-    """What a person decides on; what could hide a part of it from them is written out."""
+    """What a person decides on; what could hide a part of it from them is written out, secrets are not."""
+
+    def shown(text: str) -> str:
+        return reveal(run.host.redact(text))
+
     options = [PermissionOption(reply="allow_once", title="Allow once")]
     if decision.grants:
-        what = reveal(", ".join(dict.fromkeys(_shown(run, rule) for rule in decision.grants)))
+        what = shown(", ".join(dict.fromkeys(_shown(run, rule) for rule in decision.grants)))
         options.append(PermissionOption(reply="allow_session", title=f"Allow {what} in this session"))
         if decision.always:
             options.append(PermissionOption(reply="allow_always", title=f"Always allow {what}"))
@@ -126,11 +132,11 @@ def _request(
         session_id=run.root.session.id,
         tool_call_id=call_id,
         tool=tool,
-        title=reveal(title),
-        reason=reveal(decision.reason),
+        title=shown(title),
+        reason=shown(decision.reason),
         options=tuple(options),
-        command=reveal(proposal.command) if proposal and proposal.command is not None else None,
-        diff=reveal(proposal.diff) if proposal and proposal.diff is not None else None,
+        command=shown(proposal.command) if proposal and proposal.command is not None else None,
+        diff=shown(proposal.diff) if proposal and proposal.diff is not None else None,
         paths=tuple(reveal(run.name_path(path)) for path in proposal.paths) if proposal else (),
         uris=tuple(path.as_uri() for path in proposal.paths) if proposal else (),
         comparison=_comparison(proposal.edit) if proposal else None,

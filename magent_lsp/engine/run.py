@@ -51,6 +51,8 @@ class Host:
     environment: Callable[[Settings], dict[str, str]]
     """The environment of child processes, without the secrets we know."""
     redact: Callable[[str], str]
+    unfinished: Callable[[str], int]
+    """How many characters at the end of a text may be the beginning of a secret."""
     scratch: Path
     """The folder for output that is too long to show."""
     interactive: bool

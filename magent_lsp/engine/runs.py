@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from magent_lsp.core.errors import MagentError, UnknownId
 from magent_lsp.core.events import Notice, RunFinished, RunQueued
 from magent_lsp.core.request import StopReason
+from magent_lsp.engine.emitter import redacted
 from magent_lsp.engine.run import Run
 from magent_lsp.engine.scopes import overlap
 
@@ -133,7 +134,7 @@ class Runs:
     def _end(self, run: Run, stop: StopReason, error: str | None) -> None:
         self._active.pop(run.id, None)
         run.state = "finished"
-        outcome = RunFinished(
+        outcome: RunFinished = RunFinished(
             stop_reason=stop,
             text=run.text,
             edits=tuple(run.edits),
@@ -142,6 +143,8 @@ class Runs:
             refused=run.refused,
             protected=run.protected,
         )
+        # It is also asked for by itself, past the events.
+        outcome = redacted(outcome, run.host.redact)
         try:
             self._settled(run)
         except Exception:  # the outcome must reach people whatever the clean-up does

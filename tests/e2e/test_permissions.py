@@ -206,6 +206,17 @@ async def test_each_case_as_a_model_would_try_it(tmp_path: Path) -> None:
         if got != row.wanted
     ]
     assert not wrong
+    config = str(tmp_path / "config/config.yaml")
+    verdicts = [text for _, text in client.logs if "verdict " in text]
+    assert len(verdicts) >= len(ROWS)
+    for verdict, rule, line in (
+        ("deny", "bash rm * deny", 10),
+        ("allow", "bash ls * allow", 5),
+        ("deny", "read_file .env deny", 11),
+    ):
+        assert any(
+            f"verdict {verdict}" in text and rule in text and f"{config}:{line}" in text for text in verdicts
+        )
     seen = [
         event["output"] for row, event in zip(ROWS, ended, strict=True) if row.tool in ("glob", "list_dir")
     ]
@@ -368,26 +379,38 @@ async def test_a_link_that_is_swapped_while_the_question_is_open_leads_no_write_
     assert "hush-hush" not in kept
 
 
-async def test_the_log_names_rule_file_and_line_of_every_verdict(tmp_path: Path) -> None:
+async def test_no_secret_that_is_known_leaves_the_process_or_is_kept(tmp_path: Path) -> None:
     furnish(tmp_path)
-    script = calls(
-        Row("deny", "bash", "rm keep"), Row("allow", "bash", "ls -la"), Row("deny", "read_file", ".env")
+    key = "sup3r-s3cret-value-0123456789"
+    files = {"a.txt": f"token = {key}\n", "AGENTS.md": f"Never say {key}.\n"}
+    script = [
+        *calls(Row("allow", "read_file", "a.txt"), Row("allow", "grep", "token"))[:-1],
+        bash("cat a.txt", f"touch {key}"),
+        {"text": f"It is {key}."},
+    ]
+    environment = {"OPENAI_API_KEY": key}
+    settings = {"log": "debug"}
+    async with editor(
+        tmp_path, script=script, client=EVENTS, files=files, environment=environment, settings=settings
+    ) as client:
+        client.answers.append("Allow once")
+        run = await prompt(client, f"what is {key}?")
+        session = await client.command("magent.exportSession", sessionId=run["sessionId"], format="markdown")
+        received = json.dumps([client.messages, client.questions, client.events, session])
+        [question] = client.questions
+    assert run["text"] == "It is [redacted]."
+    assert "touch [redacted]" in question["message"]
+    assert [action["title"] for action in question["actions"]] == ["Allow once", "Reject"], (
+        "nor in grants.yaml"
     )
-    async with editor(tmp_path, script=script, client=EVENTS, settings={"log": "debug"}) as client:
-        await prompt(client)
-        verdicts = [text for _, text in client.logs if "verdict " in text]
-    config = f"{tmp_path / 'config/config.yaml'}"
-    assert len(verdicts) == 3
-    for text, verdict, rule, line in zip(
-        verdicts,
-        ("deny", "allow", "deny"),
-        ("bash rm * deny", "bash ls * allow", "read_file .env deny"),
-        (10, 5, 11),
-        strict=True,
-    ):
-        assert f"verdict {verdict}" in text
-        assert rule in text
-        assert f"{config}:{line}" in text
+    assert key not in received
+    kept = [
+        path
+        for path in (tmp_path / "state").rglob("*")
+        if path.is_file() and key.encode() in path.read_bytes()
+    ]
+    assert kept == []
+    assert key not in (tmp_path / "stderr.txt").read_text()
 
 
 async def test_the_terminal_explains(tmp_path: Path) -> None:
