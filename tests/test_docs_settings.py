@@ -12,7 +12,8 @@ from magent_lsp.store.config import load_settings
 from magent_lsp.store.data import parse_yaml
 from magent_lsp.store.dirs import Dirs
 from magent_lsp.store.fields import canonical
-from magent_lsp.store.frontmatter import parse_front
+from magent_lsp.store.files import MAX_BYTES
+from magent_lsp.store.frontmatter import MAX_HEAD, parse_front
 from magent_lsp.store.hooks import DEFAULT_TIMEOUT, EVENTS, MAX_TIMEOUT, parse_hooks
 from magent_lsp.store.instructions import MAX_CHARS, MAX_TOTAL
 from magent_lsp.store.skills import MAX_DESCRIPTION, MAX_NAME, load_skills
@@ -107,5 +108,6 @@ def test_the_example_hooks() -> None:
 
 
 def test_the_limits_in_the_guide_are_the_real_ones() -> None:
+    assert f"{MAX_HEAD:,}\ncharacters, a file {MAX_BYTES:,} bytes" in FILES
     assert f"{MAX_CHARS:,} characters" in FILES
     assert f"after {MAX_TOTAL:,}" in FILES
