@@ -103,7 +103,8 @@ async def folds(talk: Talk) -> list[tuple[int, int]]:
 async def test_tools_and_turns_fold(stage: Stage) -> None:
     text = (
         "---\nagent: ask\n---\n## You\n\nq\n\n## Magent\n\ntext\n\n> - tool: read_file a.py\n"
-        "> - tool: bash `x`\n>   one\n>   two\n> - tool: todo `y`\n\nmore\n> quote\n\n> - tool: fetch `z`\n\n## You\n\n"
+        "> - tool: bash `x`\n>   one\n>   two\n> - tool: todo `y`\n\nmore\n"
+        "> quote\n\n> - tool: fetch `z`\n\n## You\n\n"
     )
     talk = Talk(stage, "folds", text=text)
     assert await folds(talk) == [(3, 5), (7, 20), (12, 14), (11, 15)]

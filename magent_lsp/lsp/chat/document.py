@@ -134,9 +134,8 @@ def with_fields(text: str, fields: Mapping[str, str]) -> list[Replacement]:
 
 
 def eol_of(text: str) -> str:
-    """How the text ends its lines."""
-    match = re.search(r"\r\n|\n", text)
-    return match[0] if match else "\n"
+    """How the text ends most of its lines."""
+    return "\r\n" if 2 * text.count("\r\n") > text.count("\n") else "\n"
 
 
 class _Lines:
