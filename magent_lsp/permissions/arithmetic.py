@@ -11,7 +11,8 @@ _CODE_IN_EXPANSION: Final = re.compile(r"['\"].*(?:\$\(|`)|\[[^\]]*\\", re.DOTAL
 _NUMERIC: Final = re.compile(r"\s-(?:eq|ne|lt|le|gt|ge)\s|\w\[['\"\\$]")
 
 _ASSIGNED: Final = re.compile(
-    r"([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)?(?:(?:[-+*/%&^|]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)"
+    r"(?<!\w)([A-Za-z_]\w*)\s*(?:\[[^\]\[]{0,100}\]\s*)?(?:(?:[-+*/%&^|]|<<|>>)?=(?!=)|\+\+|--)"
+    r"|(?:\+\+|--)\s*([A-Za-z_]\w*)"
 )
 _OFFSET: Final = re.compile(r"\[|:[^-=?+]")
 

@@ -210,7 +210,7 @@ def _meets(rule: Rule, form: Form, *, deep: bool, dots: bool) -> bool:
 def say(subject: Subject, ruling: Ruling, form: Form | None = None) -> str:
     """A sentence that names the rule and where it is written."""
     named = subject.value if len(subject.value) <= 200 else f"{subject.value[:200]}…"
-    what = f"`{named}`" if named else f"`{subject.tool}`"
+    what = f"`{named}`" if named and subject.kind != "definition" else f"`{subject.tool}`"
     if form is not None and form.real:
         what += f" (it leads to {form.path})"
     done: dict[Verdict, str] = {

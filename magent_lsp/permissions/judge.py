@@ -98,9 +98,32 @@ def _named(case: Case, subject: Subject) -> Atom:
             return replace(atom, verdict="deny", reason=reason)
         if not case.opened(subject.tool, item):
             return replace(atom, verdict="ask", reason="Code in the editor is always asked.", protected=True)
+    if subject.kind == "definition":
+        return _defined(case, atom)
     if atom.verdict == "ask":
         atom = replace(atom, grants=name_grant(subject.tool, subject.value))
     return atom
+
+
+def _defined(case: Case, atom: Atom) -> Atom:
+    """A tool that somebody else defines; `atom` says what the rules say of it."""
+    subject = atom.subject
+    if case.policy.confined and atom.verdict != "deny":
+        reason = f"`{subject.tool}` is always asked in a run that was started on a part of the project."
+        return replace(atom, verdict="ask", reason=reason)
+    if atom.verdict != "ask":
+        return atom
+    earlier = [
+        rule
+        for layer in case.policy.layers
+        if layer.name == "grant"
+        for rule in layer.rules
+        if rule.tool == subject.tool and rule.verdict == "allow"
+    ]
+    if earlier:
+        reason = f"`{subject.tool}` was allowed, but its definition has changed since: look at it again."
+        atom = replace(atom, reason=reason)
+    return replace(atom, grants=name_grant(subject.tool, subject.value))
 
 
 def with_grants(policy: Policy, rules: Sequence[Rule]) -> Policy:

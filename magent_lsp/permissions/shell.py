@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 MAX_SIGNS: Final = 1_000
 """Of one kind; the parser takes quadratic time on more."""
+MAX_READS: Final = 3_000
+"""Of the text by the parser: more often than that it goes back only in texts made for it."""
 MAX_HEREDOCS: Final = 20
 """More in one command are a mistake, and slow to parse."""
 
@@ -62,11 +64,15 @@ def _parse(text: str, folders: Folders, line: Line) -> None:
     # process, as in `{\U000d40e2`. To the shell they are letters of a word; names are read from the source.
     masked = _FOREIGN.sub(_letters, text).encode()
     parser = tree_sitter.Parser(_language())
+    reads = 0
+
+    def read(offset: int, point: object) -> bytes:
+        nonlocal reads
+        reads += 1
+        return masked[offset : offset + 4_096]
+
     try:
-        tree = parser.parse(
-            lambda offset, point: masked[offset : offset + 4_096],
-            progress_callback=lambda offset, failed: failed,
-        )
+        tree = parser.parse(read, progress_callback=lambda offset, failed: failed or reads > MAX_READS)
     except ValueError:  # stopped by the callback: error recovery on long texts takes quadratic time
         line.problem("The command is not valid shell.")
         return

@@ -46,6 +46,13 @@ HOSTILE = {
     "sudo chain": "sudo " * 1_900 + "x",
     "tests": "[[ " * 3_333,
     "NUL": "\0" * 9_999,
+    "long arithmetic": f"(( {'a' * 9_990} ))",
+    "subscripts": f"echo $(( {'a[1]+' * 990}1 ))",
+    "decrements": f"(( {'--a' * 3_300} ))",
+    "comparisons": f"[[ {'A' * 9_900} -eq 1 ]]",
+    "nested expansions": "echo " + "${a:-" * 900 + "x" + "}" * 900,
+    "braces": "ls " + "{a,b}" * 900,
+    "URL of 8 kB": "curl file:" + "/x" * 4_000,
 }
 
 
