@@ -58,7 +58,8 @@ def agent_of(front: Front, *, trusted: bool = True, native: bool = False) -> Loa
     if not front.body and not disabled:
         fields.report("this agent has no text below its front matter, so its prompt is empty")
     tools, denied, listed = fields.tools()
-    rules = (*listed, *fields.permission(f"agent {name}"))
+    source = f"the built-in agent {name}" if native else f"agent {name} ({path})"
+    rules = (*listed, *fields.permission(source))
     model = fields.text("model")
     agent = Agent(
         name=name,
@@ -98,7 +99,7 @@ class _AgentFields(Fields):
         if "permission" not in self.keys:
             return ()
         rules, problems = read_permission(
-            self.front.data, (self.keys["permission"],), f"{source} ({self.front.path})", self.front.path
+            self.front.data, (self.keys["permission"],), source, self.front.path
         )
         self.problems += problems
         return rules
