@@ -24,6 +24,7 @@ def eglot(batch: Batch) -> Batch:
     return lambda code: batch(f"{LOAD}\n(test-eglot)\n{code}")
 
 
+@pytest.mark.covers("edit")
 def test_select_choose_allow_and_undo(desk: Desk, eglot: Batch) -> None:
     desk.model.queue(
         calling("read_file", path=desk.name),
@@ -71,6 +72,7 @@ def test_undo_of_the_run_by_command(desk: Desk, eglot: Batch) -> None:
     """)
 
 
+@pytest.mark.covers("ask")
 def test_explain_at_point_answers_in_a_message(desk: Desk, eglot: Batch) -> None:
     desk.script({"text": "It returns the leading blanks."})
     eglot("""
@@ -82,6 +84,7 @@ def test_explain_at_point_answers_in_a_message(desk: Desk, eglot: Batch) -> None
     """)
 
 
+@pytest.mark.covers("reject")
 def test_reject_changes_nothing(desk: Desk, eglot: Batch) -> None:
     desk.script(calling("edit_file", path=desk.name, **RENAME), {"text": "never said"})
     eglot("""
@@ -93,15 +96,22 @@ def test_reject_changes_nothing(desk: Desk, eglot: Batch) -> None:
     """)
 
 
+@pytest.mark.covers("cancel")
 def test_cancel_by_code_action(desk: Desk, eglot: Batch) -> None:
-    desk.script({"text": ["Slow", "er"], "first_delay": 60})
-    eglot("""
+    desk.model.queue({"text": "word " * 500, "delay": 0.1}, {"text": "Still here."})
+    eglot(f"""
     (test-command "magent.prompt" :prompt "Take your time")
+    (test-until (with-temp-buffer (url-insert-file-contents "{desk.model.url}/_requests")
+                                  (search-forward "Take your time" nil t)))
     (test-action "Magent: Cancel" (point-min) (point-min))
     (test-until (test-said "cancelled"))
+    (test-check (not (buffer-modified-p)))
+    (test-action "Magent: Explain" (point-min) (point-min))
+    (test-until (test-said "Still here"))
     """)
 
 
+@pytest.mark.covers("unsaved text")
 def test_unsaved_text_survives(desk: Desk, eglot: Batch) -> None:
     desk.model.queue(
         calling("read_file", path=desk.name),
@@ -128,6 +138,49 @@ def test_unsaved_text_survives(desk: Desk, eglot: Batch) -> None:
     assert desk.status() == []
 
 
+@pytest.mark.covers("two edits")
+def test_two_edits_of_one_reply(desk: Desk, eglot: Batch) -> None:
+    one = calling("edit_file", path=desk.name, **RENAME)
+    two = calling("edit_file", path=desk.name, old_string="BLANKS", new_string="WHITE", replace_all=True)
+    desk.script({"text": "Both.", "calls": one["calls"] + two["calls"]}, {"text": "Renamed."})
+    eglot("""
+    (setq test-choices '(("Choose an option" . "Allow once")))
+    (test-command "magent.prompt" :prompt "Rename both")
+    (test-until (test-said "Renamed"))
+    (test-check (test-has "def indentation("))
+    (test-check (test-has "lstrip(WHITE)"))
+    (test-check (not (test-has "BLANKS")))
+    """)
+    assert desk.status() == []
+
+
+@pytest.mark.covers("killed")
+def test_a_server_that_was_killed_comes_back(desk: Desk, eglot: Batch) -> None:
+    desk.script(calling("edit_file", path=desk.name, **RENAME), {"text": "Renamed."})
+    eglot("""
+    (setq eglot-autoreconnect nil)
+    (goto-char (point-min))
+    (insert "# unsaved\n")
+    (setq test-choices `(("Choose an option" . ,(lambda () (signal 'quit nil)))))
+    (test-command "magent.prompt" :prompt "Rename it")
+    (test-until (cl-find-if (lambda (it) (string-match-p "Choose an option" (car it))) test-prompts))
+    (let ((server (jsonrpc--process (eglot--current-server-or-lose))))
+      (signal-process server 'SIGKILL)
+      (test-until (not (process-live-p server)))
+      (test-until (null (eglot-current-server))))
+    (test-check (string-prefix-p "# unsaved\n" (test-text)))
+    ;; M-x eglot
+    (apply #'eglot (eglot--guess-contact))
+    (test-until (and (eglot-current-server) eglot--managed-mode))
+    (setq test-choices '(("Choose an option" . "Allow once")))
+    (test-command "magent.prompt" :prompt "Rename it")
+    (test-until (test-said "Renamed"))
+    (test-check (test-has "def indentation("))
+    (test-check (string-prefix-p "# unsaved\n" (test-text)))
+    """)
+
+
+@pytest.mark.covers("new file")
 def test_a_new_file(desk: Desk, eglot: Batch) -> None:
     desk.script(
         calling("write_file", path="notes/new.md", content="# New\nλ\n"),

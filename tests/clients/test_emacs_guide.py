@@ -24,6 +24,7 @@ PLAIN = """
 (define-key minibuffer-local-completion-map (kbd "SPC") nil)
 (setq ring-bell-function #'ignore inhibit-startup-screen t create-lockfiles nil lsp-auto-guess-root t
       lsp-enable-suggest-server-download nil lsp-headerline-breadcrumb-enable nil lsp-enable-file-watchers nil
+      lsp-completion-provider :none
       native-comp-async-report-warnings-errors nil)
 """
 """What only the test needs, as there is nobody to answer lsp-mode's own questions."""

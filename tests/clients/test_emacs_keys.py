@@ -77,6 +77,7 @@ def test_keys_that_are_meant_for_the_text_never_answer(desk: Desk, start: Start)
     assert "def indentation(line" not in desk.file.read_text()
 
 
+@pytest.mark.covers("cancel")
 def test_cancel_with_c_g_in_the_conversation(desk: Desk, start: Start) -> None:
     desk.script({"text": ["Slow"], "first_delay": 60})
     terminal = start()

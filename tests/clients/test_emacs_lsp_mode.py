@@ -1,12 +1,16 @@
 """lsp-mode in a terminal: our server as an add-on beside another one."""
 
 import json
+import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.support.editors import Desk, Tmux, calling
+from tests.support.editors import Desk, Tmux, calling, need, wait_until
 from tests.support.emacs import SUPPORT, emacs_environment, find_emacs
 
 pytestmark = [pytest.mark.editor, pytest.mark.timeout(240)]
@@ -18,7 +22,8 @@ INIT = f"""
 (require 'lsp-mode) (require 'lsp-modeline) (require 'lsp-headerline)
 (define-key minibuffer-local-completion-map (kbd "SPC") nil)
 (setq lsp-auto-guess-root t lsp-enable-suggest-server-download nil lsp-enable-file-watchers nil
-      lsp-headerline-breadcrumb-enable nil lsp-enable-snippet nil
+      lsp-headerline-breadcrumb-enable nil lsp-enable-snippet nil lsp-restart 'ignore
+      lsp-completion-provider :none
       lsp-session-file (expand-file-name "lsp-session" (getenv "HOME"))
       max-mini-window-height 0.6
       ring-bell-function #'ignore)
@@ -36,55 +41,179 @@ INIT = f"""
                   :server-id 'upper))
 (setq lsp-enabled-clients '(magent upper))
 (add-hook 'python-mode-hook #'lsp)
+(require 'server)
+(setq server-socket-dir (getenv "EMACS_TEST_SOCKETS") server-name "test")
+(server-start)
 """
 
 
+class Emacs:
+    """An Emacs in a terminal: keys are pressed, and what a buffer holds is asked for."""
+
+    def __init__(self, terminal: Tmux, desk: Desk, socket: Path) -> None:
+        self.terminal, self._desk, self._socket = terminal, desk, socket
+
+    def value(self, form: str) -> str:
+        """What a Lisp form gives in the test's buffer, as it is printed."""
+        within = f"(with-current-buffer (get-file-buffer test-file) {form})"
+        command = [need("emacsclient", "apt-get install emacs-nox"), "-s", str(self._socket)]
+        done = subprocess.run(
+            [*command, "--eval", within], env=self._desk.env, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def text(self) -> str:
+        """The text of the test's buffer."""
+        copy = self._desk.home / "seen"
+        self.value(f'(write-region nil nil "{copy}" nil 0)')
+        return copy.read_text(encoding="utf-8")
+
+    def wait_text(self, wanted: str) -> str:
+        """The text, once something is in it."""
+        wait_until(lambda: wanted in self.text(), 30, f"{wanted!r} in the buffer")
+        return self.text()
+
+    def action(self, title: str) -> None:
+        """Choose a code action by its title."""
+        self.terminal.keys("M-x")
+        self.terminal.type("lsp-execute-code-action")
+        self.terminal.keys("Enter")
+        self.terminal.wait("Select code action")
+        self.terminal.type(title)
+        self.terminal.wait(f"Select code action: {title}")
+        self.terminal.keys("Enter")
+
+    def answer(self, title: str, shown: str) -> None:
+        """Answer a question, once what it is about can be seen."""
+        self.terminal.wait(shown, 60)
+        self.terminal.type(title)
+        self.terminal.keys("Enter")
+
+    def said(self, text: str) -> None:
+        """Wait until a message of ours was shown."""
+        self.terminal.wait(text, 60)
+
+    def ready(self) -> None:
+        """Wait until both servers serve the buffer."""
+        self.terminal.wait(lambda screen: "[magent:" in screen and "[upper:" in screen, 60)
+        states = "(mapcar #'lsp--workspace-status (lsp-workspaces))"
+        wait_until(lambda: self.value(states) == "(initialized initialized)", 60, "both servers have begun")
+
+
 @pytest.fixture
-def terminal(desk: Desk, tmux: Callable[..., Tmux]) -> Tmux:
-    """lsp-mode with both servers, in which the model wants to rename a function."""
-    desk.script(calling("edit_file", path=desk.name, **RENAME), {"text": "Renamed it."})
-    init = desk.home / "init.el"
-    init.write_text(INIT)
-    terminal = tmux(
-        [find_emacs(), "-nw", "-q", "-l", str(init), str(desk.file)],
-        env=emacs_environment(desk),
-        size="140x36",
-    )
-    terminal.wait(lambda screen: "[magent:" in screen and "[upper:" in screen and "💡" in screen, 60)
-    return terminal
+def emacs(desk: Desk, tmux: Callable[..., Tmux]) -> Iterator[Callable[..., Emacs]]:
+    """lsp-mode with both servers: `emacs(replies of the model…)`."""
+    sockets = tempfile.TemporaryDirectory(prefix="emacs-")  # a socket's path must be short
+
+    def start(*replies: Mapping[str, Any]) -> Emacs:
+        desk.script(*replies)
+        init = desk.home / "init.el"
+        init.write_text(INIT)
+        command = [find_emacs(), "-nw", "-q", "-l", str(init), str(desk.file)]
+        env = {**emacs_environment(desk), "EMACS_TEST_SOCKETS": sockets.name}
+        editor = Emacs(tmux(command, env=env, size="140x36"), desk, Path(sockets.name) / "test")
+        editor.ready()
+        return editor
+
+    yield start
+    sockets.cleanup()
 
 
-def choose_action(terminal: Tmux, title: str) -> None:
-    terminal.keys("M-x")
-    terminal.type("lsp-execute-code-action")
-    terminal.keys("Enter")
-    terminal.wait("Select code action")
-    terminal.type(title)
-    terminal.keys("Enter")
+Start = Callable[..., Emacs]
 
 
-def test_allow_and_undo_beside_another_server(terminal: Tmux) -> None:
-    terminal.keys("C-Space", "C-e")
-    choose_action(terminal, "Magent: Improve")
-    screen = terminal.wait("+def indentation", 60)
-    assert "Magent: Edit src/indent.py" in screen
-    terminal.type("Allow once")
-    terminal.keys("Enter")
-    terminal.wait("Renamed it.", 60)
-    terminal.keys("M-<")
-    terminal.wait("def indentation(line: str)")
-    terminal.keys("C-_")
-    terminal.wait("def indent_of(line: str)")
+@pytest.mark.covers("edit")
+def test_allow_and_undo_beside_another_server(desk: Desk, emacs: Start) -> None:
+    editor = emacs(calling("edit_file", path=desk.name, **RENAME), {"text": "Renamed it."})
+    before = editor.text()
+    editor.terminal.keys("C-Space", "C-e")
+    editor.action("Magent: Improve")
+    assert "Magent: Edit src/indent.py" in editor.terminal.wait("+def indentation", 60)
+    editor.answer("Allow once", "+def indentation")
+    editor.said("Renamed it.")
+    editor.wait_text("def indentation(line: str)")
+    assert desk.status() == []
+    editor.terminal.keys("C-g")  # no region, to which undo would be confined
+    editor.said("Quit")
+    editor.terminal.keys("C-_")
+    assert editor.wait_text("def indent_of(line: str)") == before
     # The other server is still there.
-    terminal.keys("M-<", "C-Space", "C-e")
-    choose_action(terminal, "Upper: case")
-    terminal.wait('"""ONE UNIFORM SHIFT')
+    editor.terminal.keys("M-<", "C-Space", "C-e")
+    editor.action("Upper: case")
+    editor.wait_text('"""ONE UNIFORM SHIFT')
 
 
-def test_an_empty_answer_is_no_consent(terminal: Tmux) -> None:
-    choose_action(terminal, "Magent: Improve")
-    terminal.wait("+def indentation", 60)
-    terminal.keys("Enter")
-    terminal.wait("refused", 60)
-    terminal.keys("M-<")
-    terminal.wait("def indent_of(line: str)")
+@pytest.mark.covers("reject")
+def test_an_empty_answer_is_no_consent(desk: Desk, emacs: Start) -> None:
+    editor = emacs(calling("edit_file", path=desk.name, **RENAME), {"text": "never said"})
+    before = editor.text()
+    editor.action("Magent: Improve")
+    editor.answer("", "+def indentation")
+    editor.said("refused")
+    assert editor.text() == before
+
+
+@pytest.mark.covers("ask", "cancel")
+def test_ask_at_point_then_cancel_in_the_middle_of_an_answer(desk: Desk, emacs: Start) -> None:
+    slow = {"text": ["word "] * 50, "delay": 1}
+    editor = emacs({"text": "It returns the leading blanks."}, slow, {"text": "Still here."})
+    before = editor.text()
+    editor.action("Magent: Explain")
+    editor.said("leading blanks")
+    editor.terminal.keys("C-g", "M-<")
+    editor.action("Magent: Explain")
+    editor.said("[magent:")
+    editor.action("Magent: Cancel")
+    editor.said("cancelled")
+    editor.terminal.keys("C-g", "M-<")
+    editor.action("Magent: Explain")
+    editor.said("Still here.")
+    assert editor.text() == before
+
+
+@pytest.mark.covers("unsaved text", "two edits", "new file")
+def test_unsaved_text_two_edits_and_a_new_file(desk: Desk, emacs: Start) -> None:
+    one = calling("edit_file", path=desk.name, **RENAME)
+    two = calling("edit_file", path=desk.name, old_string="BLANKS", new_string="WHITE", replace_all=True)
+    new = calling("write_file", path="notes/new.md", content="# New\nλ\n")
+    editor = emacs({"calls": one["calls"] + two["calls"] + new["calls"]}, {"text": "All three."})
+    editor.terminal.keys("M-<")
+    editor.terminal.type("# unsaved")
+    editor.terminal.keys("Enter")
+    editor.wait_text("# unsaved\n")
+    editor.action("Magent: Improve")
+    editor.answer("Allow once", "+def indentation")
+    editor.answer("Allow once", "strip(WHITE)")
+    editor.answer("Allow once", "+# New")
+    editor.said("All three.")
+    text = editor.wait_text("lstrip(WHITE)")
+    assert text.startswith("# unsaved\n")
+    assert "def indentation(" in text
+    assert "BLANKS" not in text
+    assert (desk.root / "notes/new.md").read_text(encoding="utf-8") == "# New\nλ\n"
+    assert desk.status() == ["?? notes/"]
+
+
+@pytest.mark.covers("killed")
+def test_a_server_that_was_killed_comes_back(desk: Desk, emacs: Start) -> None:
+    editor = emacs(calling("edit_file", path=desk.name, **RENAME), {"text": "Renamed it."})
+    editor.terminal.keys("M-<")
+    editor.terminal.type("# unsaved")
+    editor.terminal.keys("Enter")
+    editor.action("Magent: Improve")
+    editor.terminal.wait("+def indentation", 60)
+    ours = "(cl-find 'magent (lsp-workspaces) :key #'lsp--workspace-server-id)"
+    editor.value(f"(signal-process (lsp--workspace-proc {ours}) 'SIGKILL)")
+    editor.terminal.keys("C-g")  # out of the question: until then Emacs does not look at the process
+    wait_until(lambda: editor.value(f"(null {ours})") == "t", 30, "lsp-mode sees that the server has ended")
+    assert editor.text().startswith("# unsaved\n")
+    editor.terminal.keys("M-x")
+    editor.terminal.type("lsp")
+    editor.terminal.keys("Enter")
+    editor.ready()
+    editor.action("Magent: Improve")
+    editor.answer("Allow once", "+def indentation")
+    editor.said("Renamed it.")
+    text = editor.wait_text("def indentation(")
+    assert text.startswith("# unsaved\n")

@@ -23,6 +23,7 @@ def rename(desk: Desk) -> None:
     )
 
 
+@pytest.mark.covers("edit")
 def test_an_edit_is_shown_allowed_made_and_taken_back(desk: Desk, batch: Batch) -> None:
     rename(desk)
     batch("""
@@ -70,6 +71,7 @@ def test_an_edit_is_shown_allowed_made_and_taken_back(desk: Desk, batch: Batch) 
     assert "indent_of" in json.dumps(desk.model.requests()[0]["messages"])
 
 
+@pytest.mark.covers("ask")
 def test_ask_at_point_streams_an_answer_and_changes_nothing(desk: Desk, batch: Batch) -> None:
     desk.script({"text": "# Indent\nIt counts `blanks`.", "reasoning": "Let me see."})
     batch("""
@@ -98,6 +100,7 @@ def test_ask_at_point_streams_an_answer_and_changes_nothing(desk: Desk, batch: B
     assert desk.status() == []
 
 
+@pytest.mark.covers("reject")
 def test_reject_ends_the_run_and_changes_nothing(desk: Desk, batch: Batch) -> None:
     desk.script(calling("edit_file", path=desk.name, **RENAME), {"text": "never said"})
     batch("""
@@ -170,6 +173,7 @@ def test_cancel_ends_the_run_and_its_question(desk: Desk, batch: Batch) -> None:
     """)
 
 
+@pytest.mark.covers("unsaved text")
 def test_unsaved_text_survives_an_edit_and_is_not_saved(desk: Desk, batch: Batch) -> None:
     desk.script(calling("edit_file", path=desk.name, **RENAME), {"text": "Done."})
     batch("""
@@ -200,6 +204,27 @@ def test_unsaved_text_survives_an_edit_and_is_not_saved(desk: Desk, batch: Batch
     assert desk.status() == []
 
 
+@pytest.mark.covers("two edits")
+def test_two_edits_of_one_reply_are_asked_one_after_the_other(desk: Desk, batch: Batch) -> None:
+    one = calling("edit_file", path=desk.name, **RENAME)
+    two = calling("edit_file", path=desk.name, old_string="BLANKS", new_string="WHITE", replace_all=True)
+    desk.script({"text": "Both.", "calls": one["calls"] + two["calls"]}, {"text": "Done."})
+    batch("""
+    (test-begin)
+    (magent-lsp-prompt "Rename both")
+    (test-check (test-has "+def indentation" (test-asks)))
+    (test-press "y" (test-asks))
+    (test-until (and (test-has "def indentation") (magent-lsp-permissions test-conn)))
+    (test-check (test-has "lstrip(WHITE)" (test-asks)))
+    (test-press "y" (test-asks))
+    (test-ended)
+    (test-check (not (test-has "BLANKS")))
+    (magent-lsp-undo-run)
+    (test-until (and (test-has "BLANKS") (test-has "def indent_of")))
+    """)
+
+
+@pytest.mark.covers("new file")
 def test_a_new_file_in_a_new_folder_is_made_and_removed_by_undo(desk: Desk, batch: Batch) -> None:
     desk.script(
         calling("write_file", path="docs/new/notes.md", content="# Notes\n\nλ, no newline at the end"),
@@ -374,6 +399,7 @@ def test_evaluation_is_asked_for_and_answers_as_lisp_would(desk: Desk, batch: Ba
     )
 
 
+@pytest.mark.covers("killed")
 def test_the_server_is_started_again_after_its_death(desk: Desk, batch: Batch) -> None:
     desk.script({"text": "Here I am."})
     batch("""

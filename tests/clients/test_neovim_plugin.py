@@ -83,6 +83,7 @@ def ends(vim: Vim, number: int) -> None:
     vim.wait(f"_G.ends >= {number}")
 
 
+@pytest.mark.covers("edit", "unsaved text")
 def test_conversation_approval_edit_undo_redo(vim: Vim, desk: Desk) -> None:
     before, disk = vim.text(), desk.file.read_text()
     after = before.replace(line_of(desk), line_of(desk) + "  # x")
@@ -177,6 +178,7 @@ def test_refused_with_a_reason_goes_on(vim: Vim, desk: Desk) -> None:
     assert "Leave that line alone" in str(desk.model.requests()[1]["messages"][-1])
 
 
+@pytest.mark.covers("reject")
 def test_refused_ends_the_run(vim: Vim, desk: Desk) -> None:
     before = vim.text()
     desk.model.queue(changing(desk), {"text": "This must not be asked for."})
@@ -213,6 +215,25 @@ def test_who_types_is_not_interrupted(vim: Vim, desk: Desk) -> None:
     ends(vim, 1)
 
 
+@pytest.mark.covers("two edits")
+def test_two_edits_of_one_reply_are_asked_one_after_the_other(vim: Vim, desk: Desk) -> None:
+    first = line_of(desk)
+    last = [line for line in desk.file.read_text().splitlines() if line.startswith("def ")][-1]
+    two = calling("edit_file", path=desk.name, old_string=last, new_string=f"{last}  # y")
+    desk.model.queue({"text": "Both.", "calls": changing(desk)["calls"] + two["calls"]}, {"text": "Done."})
+    before = vim.text()
+    magent(vim, "prompt Change both")
+    answer(vim, "y")
+    wait_until(lambda: f"+{last}  # y" in vim.screen(), 30, "the second question")
+    answer(vim, "y")
+    ends(vim, 1)
+    after = before.replace(first, f"{first}  # x").replace(last, f"{last}  # y")
+    assert vim.text(NAME) == after
+    magent(vim, "undo")
+    vim.wait_said("Taken back")
+    assert vim.text(NAME) == before
+
+
 def test_allowed_for_the_session_is_asked_once(vim: Vim, desk: Desk) -> None:
     line = line_of(desk)
     desk.model.queue(changing(desk, "# 1"))
@@ -226,6 +247,7 @@ def test_allowed_for_the_session_is_asked_once(vim: Vim, desk: Desk) -> None:
     assert f"{line}  # 2" in vim.text(NAME)
 
 
+@pytest.mark.covers("cancel")
 def test_cancel_in_the_middle_of_an_answer(vim: Vim, desk: Desk) -> None:
     before = vim.text()
     desk.model.queue({"text": "word " * 500, "delay": 0.05}, {"text": "Still here."})
@@ -244,6 +266,7 @@ def test_cancel_in_the_middle_of_an_answer(vim: Vim, desk: Desk) -> None:
     assert "Still here." in vim.lua("return _G.transcript()")
 
 
+@pytest.mark.covers("ask")
 def test_ask_at_point_shows_the_answer_beside_the_file(vim: Vim, desk: Desk) -> None:
     desk.model.queue({"text": "It moves text."})
     vim.lua("vim.fn.search('^def ', 'w')")
@@ -273,6 +296,7 @@ def test_a_change_of_some_lines_shows_where_it_works_and_stays_there(vim: Vim, d
     assert vim.lua("return _G.scoped()") == []
 
 
+@pytest.mark.covers("new file")
 def test_a_new_file_in_a_new_folder_is_saved(vim: Vim, desk: Desk) -> None:
     desk.model.queue(calling("write_file", path="deep/er/new.md", content="# New\n"), {"text": "Written."})
     magent(vim, "prompt Write it")
@@ -307,6 +331,7 @@ def test_a_buffer_is_not_saved_over_a_file_that_changed(vim: Vim, desk: Desk) ->
     assert UNSAVED in vim.text(NAME)
 
 
+@pytest.mark.covers("killed")
 def test_a_server_that_was_killed_comes_back(vim: Vim, desk: Desk) -> None:
     desk.model.queue({"text": "Good."}, changing(desk))
     magent(vim, "prompt first")

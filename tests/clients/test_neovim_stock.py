@@ -74,6 +74,7 @@ def finished(vim: Vim, number: int = 1) -> None:
     vim.wait(f"_G.ends >= {number}")
 
 
+@pytest.mark.covers("edit", "unsaved text")
 def test_selection_action_approval_edit_and_undo(vim: Vim, desk: Desk) -> None:
     line, disk = line_of(desk), desk.file.read_text()
     before = vim.text()
@@ -113,6 +114,7 @@ def test_undo_of_a_run_keeps_what_was_typed_since(vim: Vim, desk: Desk) -> None:
     assert vim.text() == before + "# typed later\n"
 
 
+@pytest.mark.covers("reject")
 @pytest.mark.parametrize("answer", [["Reject"], []], ids=["refused", "dismissed"])
 def test_what_is_not_allowed_changes_nothing(vim: Vim, desk: Desk, answer: list[str]) -> None:
     line, before = line_of(desk), vim.text()
@@ -127,6 +129,7 @@ def test_what_is_not_allowed_changes_nothing(vim: Vim, desk: Desk, answer: list[
     assert len(desk.model.requests()) == 1
 
 
+@pytest.mark.covers("ask")
 def test_the_answer_to_a_question_is_opened_to_read(vim: Vim, desk: Desk) -> None:
     line, before = line_of(desk), vim.text()
     desk.model.queue({"text": "It moves text **to the right**."})
@@ -143,6 +146,7 @@ def test_the_answer_to_a_question_is_opened_to_read(vim: Vim, desk: Desk) -> Non
     assert line.split("(")[0] in prompt
 
 
+@pytest.mark.covers("cancel")
 def test_cancel_in_the_middle_of_an_answer(vim: Vim, desk: Desk) -> None:
     before = vim.text()
     desk.model.queue({"text": "word " * 500, "delay": 0.1})
@@ -157,6 +161,7 @@ def test_cancel_in_the_middle_of_an_answer(vim: Vim, desk: Desk) -> None:
     finished(vim, 2)
 
 
+@pytest.mark.covers("two edits")
 def test_two_edits_of_one_reply(vim: Vim, desk: Desk) -> None:
     first = line_of(desk)
     last = [line for line in desk.file.read_text().splitlines() if line.startswith("def ")][-1]
@@ -171,6 +176,7 @@ def test_two_edits_of_one_reply(vim: Vim, desk: Desk) -> None:
     assert vim.text() == before.replace(first, first + "  # 1").replace(last, last + "  # 2")
 
 
+@pytest.mark.covers("new file")
 def test_a_new_file(vim: Vim, desk: Desk) -> None:
     desk.model.queue(calling("write_file", path="docs/new.md", content="# New\n"), {"text": "Written."})
     vim.picks("Allow once")
@@ -179,6 +185,7 @@ def test_a_new_file(vim: Vim, desk: Desk) -> None:
     assert (desk.root / "docs/new.md").read_text() == "# New\n"
 
 
+@pytest.mark.covers("killed")
 def test_a_server_that_was_killed_comes_back(vim: Vim, desk: Desk) -> None:
     line, before = line_of(desk), vim.text()
     desk.model.queue({"text": "word " * 500, "delay": 0.1})

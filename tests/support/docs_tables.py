@@ -19,6 +19,7 @@ from magent_lsp.store.config_environment import variables
 from magent_lsp.store.config_project import TIGHTENS
 from magent_lsp.store.config_values import fields_of, section_of
 from magent_lsp.tools.registry import TOOLS
+from tests.support import clients_matrix, clients_table
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -137,6 +138,16 @@ def needed(field: dataclasses.Field[Any]) -> bool:
     return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
+def features_table() -> str:
+    """What each client can do."""
+    return table(clients_table.HEADS, clients_table.rows())
+
+
+def matrix_table() -> str:
+    """What is tested in which real editor."""
+    return table(("", *clients_matrix.EDITORS), clients_matrix.rows())
+
+
 PHASES = ("tool_call_started", "tool_call_updated", "tool_call_finished")
 
 
@@ -155,6 +166,7 @@ TABLES: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "reference/commands.md": {"commands": commands_table},
     "reference/tools.md": {"tools": tools_table},
     "reference/protocol.md": {"events": events_table},
+    "clients.md": {"features": features_table, "matrix": matrix_table},
 }
 """Page -> the name between the markers -> what stands there."""
 

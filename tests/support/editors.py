@@ -11,6 +11,7 @@ The fixtures `desk` and `tmux` of `tests/clients/conftest.py` hand these out:
         assert desk.model.requests()[1]["messages"][-1]["role"] == "tool"
 """
 
+import contextlib
 import json
 import os
 import shlex
@@ -140,6 +141,17 @@ class Desk:
         """The chat requests, once there are so many."""
         wait_until(lambda: len(self.model.requests()) >= number, seconds, f"{number} requests to the model")
         return self.model.requests()
+
+    def server_pids(self) -> list[int]:
+        """The processes of our server that editors at this desk have started."""
+        mark = f"MAGENT_CONFIG={self.config}".encode()
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):  # it has ended meanwhile, or is somebody else's
+                serves = b"magent_lsp\0serve" in (process / "cmdline").read_bytes()
+                if serves and mark in (process / "environ").read_bytes().split(b"\0"):
+                    found.append(int(process.name))
+        return found
 
     def status(self) -> list[str]:
         """`git status --short` of the workspace, line by line."""

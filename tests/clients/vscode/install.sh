@@ -10,7 +10,8 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 extension=$(cd "$here/../../../clients/vscode" && pwd)
 cache=${MAGENT_CI_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/magent-lsp-ci}
-python=${PYTHON:-python3}
+python=$(command -v "${PYTHON:-python3}")
+[ "${python#/}" != "$python" ] || python=$PWD/$python  # the functions below change the folder
 version=4.100.3
 quiet=(--no-audit --no-fund --no-update-notifier --loglevel=error)
 
@@ -52,11 +53,20 @@ extension_packages() {
     cp "$extension/package-lock.json" "$target/installed-lock.json"
 }
 
+stylua() {
+    # The formatter of the Neovim plugin: a package without a program to download.
+    local target=$cache/stylua
+    [ -d "$target/node_modules/@johnnymorganz/stylua" ] && return
+    mkdir -p "$target"
+    npm install "${quiet[@]}" --ignore-scripts --prefix "$target" @johnnymorganz/stylua@2.5.2
+}
+
 playwright() {
     "$python" -c 'import playwright' 2>/dev/null || "$python" -m pip install -q playwright==1.65.2
 }
 
 code_server
 extension_packages
+stylua
 playwright
 echo "VS Code for the tests is in $cache"

@@ -1,7 +1,9 @@
 """Questions, conversations, cancelling and settings, in the real VS Code."""
 
 import json
+import os
 import re
+import signal
 from collections.abc import Callable
 
 import pytest
@@ -24,6 +26,7 @@ See [indent.py](src/indent.py:13), and <script>alert(1)</script> is only text.
 """
 
 
+@pytest.mark.covers("ask")
 def test_a_question_at_a_place_is_answered_in_the_chat(desk: Desk, open_window: Open) -> None:
     desk.model.queue({"text": ANSWER, "reasoning": "A short function."}, {"text": "Because of tabs."})
     window = open_window()
@@ -45,6 +48,7 @@ def test_a_question_at_a_place_is_answered_in_the_chat(desk: Desk, open_window: 
     assert desk.status() == []
 
 
+@pytest.mark.covers("cancel")
 def test_cancel_in_the_middle_of_an_answer(desk: Desk, open_window: Open) -> None:
     desk.model.queue({"text": "Once upon a time " * 200, "delay": 0.2}, {"text": "Gladly."})
     window = open_window()
@@ -149,6 +153,27 @@ def test_a_new_server_begins_afresh(desk: Desk, open_window: Open) -> None:
     window.run("Magent: New Conversation")
     window.chat.send("are you there?")
     window.chat.item("text", "Still here.").wait_for()
+    assert desk.status() == []
+
+
+@pytest.mark.covers("killed")
+def test_a_server_that_was_killed_comes_back(desk: Desk, open_window: Open) -> None:
+    desk.model.queue({"text": "Once upon a time " * 200, "delay": 0.2}, {"text": "Gladly."})
+    window = open_window()
+    window.open(desk.name)
+    window.press("Control+Home")
+    window.type("# not saved ")
+    window.run("Magent: Open the Chat")
+    window.chat.send("Tell me a story")
+    window.chat.item("text", "Once upon").wait_for()
+    [pid] = desk.server_pids()
+    os.kill(pid, signal.SIGKILL)
+    window.chat.item("notice", "The server has stopped").wait_for()
+    wait_until(lambda: desk.server_pids() not in ([], [pid]), 30, "VS Code starts it again")
+    window.wait_ready()
+    window.chat.send("A shorter one, please")
+    window.chat.item("text", "Gladly.").wait_for()
+    assert "# not saved" in window.text()
     assert desk.status() == []
 
 

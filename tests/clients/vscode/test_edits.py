@@ -37,6 +37,7 @@ def last_answer(desk: Desk) -> str:
     return str(desk.wait_requests(2)[1]["messages"][-1]["content"])
 
 
+@pytest.mark.covers("edit")
 def test_an_edit_is_chosen_seen_accepted_and_undone(desk: Desk, open_window: Open) -> None:
     edits(desk)
     window = open_window()
@@ -75,6 +76,7 @@ def test_what_the_lightbulb_offers(desk: Desk, open_window: Open) -> None:
     assert titles == ["Magent: Explain", "Magent: Improve", "Magent: Write tests", "Magent: Document"]
 
 
+@pytest.mark.covers("reject")
 def test_a_rejected_edit_changes_nothing(desk: Desk, open_window: Open) -> None:
     edits(desk)
     window = open_window()
@@ -105,6 +107,31 @@ def test_a_reason_sends_the_agent_on(desk: Desk, open_window: Open) -> None:
     assert desk.status() == []
 
 
+@pytest.mark.covers("two edits")
+def test_two_edits_are_asked_one_after_the_other(desk: Desk, open_window: Open) -> None:
+    one = calling("edit_file", path=desk.name, old_string=OLD, new_string=NEW)
+    two = calling(
+        "edit_file", path=desk.name, old_string="import BLANKS", new_string="import BLANKS as WHITE"
+    )
+    desk.model.queue({"text": "Two.", "calls": one["calls"] + two["calls"]}, {"text": "Done."})
+    window = open_window()
+    window.open(desk.name)
+    before = window.text()
+    window.select_lines(13, 15)
+    waiting(window)
+    window.chat.button("Allow once").click()
+    window.page.locator(".monaco-diff-editor .line-insert").first.wait_for()
+    window.page.locator(".monaco-diff-editor .modified", has_text="as WHITE").wait_for()
+    window.chat.button("Allow once").click()
+    window.chat.item("end", "2 edits applied").wait_for()
+    text = window.wait_text("as WHITE")
+    assert NEW in text
+    window.chat.button("Undo").click()
+    window.chat.item("notice", "Undone: indent.py").wait_for()
+    assert window.text() == before
+
+
+@pytest.mark.covers("unsaved text")
 def test_unsaved_text_survives(desk: Desk, open_window: Open) -> None:
     edits(desk)
     window = open_window()
@@ -153,6 +180,7 @@ def test_nobody_who_types_loses_keys_to_a_diff(desk: Desk, open_window: Open) ->
     assert NEW in text
 
 
+@pytest.mark.covers("new file")
 def test_a_new_file_and_a_command(desk: Desk, open_window: Open) -> None:
     desk.model.queue(
         calling(

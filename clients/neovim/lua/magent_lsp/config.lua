@@ -29,7 +29,15 @@ M.defaults = {
     border = 'rounded',
     -- The question takes the cursor only if no key was pressed for so long (ms), and never in insert mode.
     idle = 800,
-    keys = { once = 'y', session = 's', always = 'a', reject = 'n', feedback = 'f', compare = 'd', later = 'q' },
+    keys = {
+      once = 'y',
+      session = 's',
+      always = 'a',
+      reject = 'n',
+      feedback = 'f',
+      compare = 'd',
+      later = 'q',
+    },
   },
 }
 
