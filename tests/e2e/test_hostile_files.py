@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from magent_lsp.store.problems import LONGEST, MOST
-from tests.support.stage import Stage, on_stage, say
+from tests.support.lsp_client import LspClient, editor
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -55,24 +55,27 @@ def build(folder: Path) -> None:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
+async def client(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LspClient]:
     home = tmp_path_factory.mktemp("hostile")
     build(home / "ws")
-    async with on_stage(home) as stage:
-        yield stage
+    async with editor(home, script=[{"text": "good"}]) as client:
+        yield client
 
 
-async def test_what_is_good_works(stage: Stage) -> None:
-    agents = {agent["name"]: agent for agent in await stage.client.command("magent.agents")}
+async def run(client: LspClient, prompt: str, **more: str) -> str:
+    started = await client.command("magent.prompt", prompt=prompt, **more)
+    return str((await client.finished(started["runId"]))["text"])
+
+
+async def test_what_is_good_works(client: LspClient) -> None:
+    agents = {agent["name"]: agent for agent in await client.command("magent.agents")}
     assert {"windows", "build", "plan"} <= set(agents)
     assert agents["windows"]["description"] == "Windows wrote this"
-    stage.cast("say it", say("good"))
-    assert (await stage.run("say it", agent="windows")).text == "good"
-    assert "You are GOOD." in str(stage.asked("say it")[0].messages[0]["content"])
+    assert await run(client, "say it", agent="windows") == "good"
 
 
-async def test_the_rest_is_told_in_few_words(stage: Stage) -> None:
-    problems = (await stage.client.command("magent.status"))["problems"]
+async def test_the_rest_is_told_in_few_words(client: LspClient) -> None:
+    problems = (await client.command("magent.status"))["problems"]
     told = {Path(each["path"]).name if each["path"] else None for each in problems}
     assert {
         "keys.md",
@@ -86,6 +89,6 @@ async def test_the_rest_is_told_in_few_words(stage: Stage) -> None:
     assert all(len(each["message"]) <= LONGEST + 10 for each in problems)
     of_one = [each for each in problems if each["path"] and each["path"].endswith("agents/rules.md")]
     assert 0 < len(of_one) <= MOST + 1
-    assert not list(stage.home.rglob("owned"))
-    doctor = await stage.run("/doctor")
-    assert len(doctor.text) < 100_000
+    assert client.folder is not None
+    assert not list(client.folder.parent.rglob("owned"))
+    assert len(await run(client, "/doctor")) < 100_000
