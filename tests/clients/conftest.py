@@ -1,5 +1,6 @@
 """Fixtures of all tests that drive a real editor; what they hand out is in `tests/support/editors.py`."""
 
+import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -9,6 +10,15 @@ import pytest
 
 from tests.support.editors import Desk, ModelProcess, Tmux, make_desk, need
 from tests.support.emacs import run_batch
+
+
+@pytest.fixture(scope="session")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where screenshots go: `MAGENT_SCREENSHOTS`, else a temporary folder."""
+    named = os.environ.get("MAGENT_SCREENSHOTS")
+    folder = Path(named) if named else tmp_path_factory.mktemp("screenshots")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 @pytest.fixture

@@ -1,11 +1,13 @@
 """The Emacs client with real keys in a terminal."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tests.support.editors import Desk, Tmux, calling
 from tests.support.emacs import SUPPORT, emacs_environment, find_emacs
+from tests.support.picture import take
 
 pytestmark = [pytest.mark.editor, pytest.mark.timeout(240)]
 
@@ -29,7 +31,7 @@ def start(desk: Desk, tmux: Start) -> Start:
         init = desk.home / "init.el"
         init.write_text(INIT + more)
         command = [find_emacs(), "-nw", "-q", "-l", str(init), str(desk.file)]
-        terminal = tmux(command, env=emacs_environment(desk), size="120x44")
+        terminal = tmux(command, env=emacs_environment(desk), size="166x42")
         terminal.wait("(Python Magent", 60)
         return terminal
 
@@ -43,14 +45,15 @@ def prompt(terminal: Tmux, text: str) -> None:
     terminal.keys("Enter")
 
 
-def test_a_first_edit_with_five_keys(desk: Desk, start: Start) -> None:
-    desk.script(calling("edit_file", path=desk.name, **RENAME), {"text": "A better name."})
+def test_a_first_edit_with_five_keys(desk: Desk, start: Start, pictures: Path) -> None:
+    desk.model.queue(calling("edit_file", path=desk.name, **RENAME), {"text": "A better name."})
     terminal = start()
     prompt(terminal, "Find a better name")
     # Nothing is typed, so the question has the keyboard; without that, C-c m p goes there.
     terminal.wait("y Allow once", 60)
     terminal.wait("+def indentation")
     assert "asks you" in terminal.screen()
+    take(terminal, pictures / "emacs.png", title="Emacs")
     terminal.keys("C-c", "m", "p", "y")
     terminal.wait("A better name.")
     terminal.wait("def indentation(line: str) -> str:")

@@ -1,6 +1,5 @@
 """Fixtures of the tests in VS Code."""
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -42,15 +41,6 @@ def browser() -> Iterator[Any]:
         browser = playwright.chromium.launch(executable_path=chromium, args=list(CHROMIUM))
         yield browser
         browser.close()
-
-
-@pytest.fixture(scope="session")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where screenshots go: `MAGENT_SCREENSHOTS`, else a temporary folder."""
-    named = os.environ.get("MAGENT_SCREENSHOTS")
-    folder = Path(named) if named else tmp_path_factory.mktemp("screenshots")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 @pytest.fixture

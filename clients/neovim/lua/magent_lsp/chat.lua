@@ -74,7 +74,7 @@ local function placeholder()
   local lines = vim.api.nvim_buf_get_lines(input, 0, 2, false)
   if #lines == 1 and lines[1] == '' then
     local keys = config.current.chat.keys
-    local text = ('Ask or tell; /name for a command. %s sends, %s cancels, %s: help'):format(
+    local text = ('Ask or tell; /name: command; %s sends, %s cancels, %s helps'):format(
       keys.send,
       keys.cancel,
       keys.help

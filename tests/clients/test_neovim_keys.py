@@ -1,0 +1,53 @@
+"""The Neovim plugin with real keys in a terminal: what a person sees."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.clients.neovim.vim import PLUGIN, binary, lua_list
+from tests.support.editors import Desk, Tmux, calling
+from tests.support.picture import take
+
+pytestmark = [pytest.mark.editor, pytest.mark.timeout(180)]
+
+INIT = """
+vim.opt.runtimepath:prepend([==[{plugin}]==])
+vim.g.mapleader = ' '
+vim.o.termguicolors, vim.o.number = true, true
+require('magent_lsp').setup({{ cmd = {server}, prefix = '<leader>m' }})
+vim.o.statusline = "%f %m%=%{{v:lua.require'magent_lsp'.status()}} %l:%c"
+"""
+
+OLD = "    return line[: len(line) - len(line.lstrip(BLANKS))]"
+NEW = "    return line.removesuffix(line.lstrip(BLANKS))"
+
+
+def test_a_first_edit(desk: Desk, tmux: Callable[..., Tmux], pictures: Path) -> None:
+    edit = calling(
+        "edit_file", "`lstrip` runs **once** then.", path=desk.name, old_string=OLD, new_string=NEW
+    )
+    desk.model.queue(calling("read_file", path=desk.name), edit, {"text": "It says what it takes away."})
+    init = desk.home / "init.lua"
+    init.write_text(INIT.format(plugin=PLUGIN, server=lua_list(desk.server)))
+    command = [binary(), "-n", "-u", str(init), "+13", str(desk.file)]
+    terminal = tmux(command, env={**desk.env, "COLORTERM": "truecolor"}, size="136x40")
+    terminal.wait("13:")
+    terminal.keys("Space", "m", "m")
+    terminal.wait("Ask or tell", 60)
+    terminal.type("Make this easier to read")
+    terminal.keys("C-s", "Escape")
+    # It takes the cursor by itself, as nobody types.
+    terminal.wait(lambda screen: "Magent asks" in screen and "takes the cursor here" not in screen, 60)
+    screen = terminal.wait("Show the whole file, before and after")
+    assert "magent: waiting for you" in screen
+    take(terminal, pictures / "neovim.png", title="Neovim")
+    terminal.keys("d")
+    terminal.wait("indent.py: after, q closes")
+    take(terminal, pictures / "neovim-diff.png", title="Neovim")
+    terminal.keys("q")
+    terminal.wait("y  Allow once")
+    terminal.keys("y")
+    terminal.wait("done · 1 edit applied")
+    take(terminal, pictures / "neovim-done.png", title="Neovim")
+    assert NEW.strip() in terminal.screen()
