@@ -113,7 +113,7 @@ ROWS = (
     Row(
         "Approval",
         Cell("diff, one key: `y` `!` `a` `n`", r'"!"\) #\'magent-lsp-allow-session\)'),
-        Cell("diff, one key: `y` `s` `a` `n`", r"once = 'y', session = 's'"),
+        Cell("diff, one key: `y` `s` `a` `n`", r"once = 'y',\s+session = 's'"),
         Cell("diff editor, ✓ ✗, the chat", r"vscode\.diff"),
         Cell("dialog, code actions", r'f"\{option\.title\}: \{what\}", QUICK_FIX'),
     ),
