@@ -184,8 +184,10 @@ class _Parser:
     def add(self, keys: tuple[str, ...], pattern: str, verdict: Any) -> None:
         """Make the rule; whatever is not a verdict is a deny."""
         if not isinstance(verdict, str) or verdict not in STRICTNESS:
+            named = " of ".join(repr(key) for key in reversed(keys))
             self.problem(
-                keys, f"{verdict!r} is not a verdict (allow, ask, deny){_hint(verdict)}; it counts as deny"
+                keys,
+                f"{named}: {verdict!r} is not a verdict (allow, ask, deny){_hint(verdict)}; it counts as deny",
             )
             verdict = "deny"
         source = Source(name=self.source.name, line=self.line(keys))
