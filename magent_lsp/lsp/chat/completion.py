@@ -74,7 +74,7 @@ def _mention(name: str, detail: str, kind: Kind, place: types.Range) -> types.Co
 
 def _commands(edge: "Edge") -> Iterator[types.CompletionItem]:
     own = {name: command.description for name, command in edge.app.commands().items()}
-    for name, description in sorted({**own, **SUMMARIES}.items()):
+    for name, description in sorted({**SUMMARIES, **own}.items()):
         detail = description.strip().split("\n", 1)[0]
         yield types.CompletionItem(label=name, kind=Kind.Function, detail=detail or None)
 
