@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from typing import Final
 
 _ARITHMETIC: Final = frozenset({"arithmetic_expansion", "subscript", "c_style_for_statement"})
-_CODE_IN_ARITHMETIC: Final = re.compile(r"\\|['\"].*(?:\$\(|`)", re.DOTALL)
-"""The shell reads the value of a quoted text in arithmetic once more, with the substitutions in it."""
-_CODE_IN_EXPANSION: Final = re.compile(r"['\"].*(?:\$\(|`)|\[[^\]]*\\", re.DOTALL)
+_QUOTE: Final = re.compile(r"['\"]")
+_ESCAPED_SUBSCRIPT: Final = re.compile(r"\[[^\]\[]*\\")
 _NUMERIC: Final = re.compile(r"\s-(?:eq|ne|lt|le|gt|ge)\s|\w\[['\"\\$]")
 
 _ASSIGNED: Final = re.compile(
@@ -30,16 +29,22 @@ def variables_set(kind: str, text: str) -> Iterator[str]:
                 yield name
 
 
+def _code_behind_quote(text: str) -> bool:
+    """Whether a substitution stands behind a quote: the value of a quoted text is read once more as code."""
+    quote = _QUOTE.search(text)
+    return quote is not None and ("$(" in text[quote.end() :] or "`" in text[quote.end() :])
+
+
 def hidden_code(kind: str, text: str, *, loose: bool) -> str | None:
     """Why a node may run what a text holds, as a sentence: `(( 'a[$(x)]' ))` runs `x`.
 
     `loose`: whether the line loops over values that are not known, which in arithmetic are code.
     """
     if kind == "expansion":
-        found = _CODE_IN_EXPANSION.search(text)
+        found = _code_behind_quote(text) or _ESCAPED_SUBSCRIPT.search(text)
         return "An expansion may run a command that a text holds." if found else None
     counts = kind in _ARITHMETIC or text.startswith("((")
-    if counts and (loose or _CODE_IN_ARITHMETIC.search(text)):
+    if counts and (loose or "\\" in text or _code_behind_quote(text)):
         return "Arithmetic may run a command that a value holds."
     if kind == "test_command" and loose and _NUMERIC.search(text):
         return "A comparison of numbers may run a command that a value holds."

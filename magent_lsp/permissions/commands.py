@@ -17,6 +17,7 @@ from magent_lsp.permissions.grants import command_grant
 from magent_lsp.permissions.layers import Ruling, TextItem, rule_matches
 from magent_lsp.permissions.line import MAX_ATOMS, Command, Folders, Line, move_targets
 from magent_lsp.permissions.pieces import names_token, pieces, spelled
+from magent_lsp.permissions.place import MAX_PATH
 from magent_lsp.permissions.readonly import only_reads
 from magent_lsp.permissions.removal import critical_removal
 from magent_lsp.permissions.rules import Rule
@@ -307,6 +308,9 @@ class _Reader:
         if use.word.literal and (text in HARMLESS_TARGETS or text == "-"):
             return
         if not text:
+            return
+        if len(text) > MAX_PATH:
+            self.raised(text[:200], "A word of the command is longer than the name of any file.")
             return
         self.files += 1
         tools = [*(["read_file"] if use.read else []), *(["edit_file", "write_file"] if use.write else [])]

@@ -10,6 +10,8 @@ from magent_lsp.permissions.git import git_escape
 from magent_lsp.permissions.pytest_calls import pytest_escape, pytest_words
 from magent_lsp.permissions.tables import set_of
 
+VERSION: Final = "0123456789."
+"""Signs at the end of a name such as `python3.11`."""
 MIN_LONG: Final = 3
 """`--` and one letter: the shortest abbreviation of a long option."""
 
@@ -165,7 +167,7 @@ _JQ_RISKS: Final = re.compile(r"(?<![.\w\"])(?:import|include|env|input_filename
 
 def escape_of(name: str, words: Sequence[str], *, piped: bool = False) -> Escape | None:
     """The first dangerous flag of a command, whose base name is `name`; None if there is none."""
-    base = re.sub(r"[\d.]+$", "", name) or name
+    base = name.rstrip(VERSION) or name
     if tests := pytest_words(name, words):
         return _pytest(tests)
     if name in BUILTINS:
@@ -183,7 +185,7 @@ def escape_of(name: str, words: Sequence[str], *, piped: bool = False) -> Escape
 
 def has_escapes(name: str) -> bool:
     """Whether a file with a strange name, matched by a wildcard, could become a dangerous flag."""
-    return name in FLAGS or name in _SPECIAL or re.sub(r"[\d.]+$", "", name) in INTERPRETERS
+    return name in FLAGS or name in _SPECIAL or name.rstrip(VERSION) in INTERPRETERS
 
 
 def _pytest(words: Sequence[str]) -> Escape | None:

@@ -51,7 +51,7 @@ def command_grant(command: Command, *, exact: bool) -> tuple[Rule, ...]:
     text = command.text
     if not all(word.literal for word in command.words) or "*" in "".join(texts[:3]) or not text.isprintable():
         return ()
-    if exact or re.sub(r"[\d.]+$", "", texts[0]) in WHOLE:
+    if exact or texts[0].rstrip("0123456789.") in WHOLE:
         return () if "*" in text else (_allow("bash", text),)
     if len(texts) == 1:
         return (_allow("bash", text),)

@@ -27,7 +27,7 @@ def spelled(command: Command) -> Iterator[str]:
     """The words, those with braces in each of their spellings: `{--output=x,}` holds a flag."""
     for each in command.words:
         yield each.text
-        braces = None if each.literal else re.search(r"\{([^{}]*,[^{}]*)\}", each.text)
+        braces = None if each.literal else re.search(r"\{([^{},]*,[^{}]*)\}", each.text)
         if braces is not None:
             for part in braces[1].split(",")[:20]:
                 yield each.text[: braces.start()] + part + each.text[braces.end() :]

@@ -8,8 +8,8 @@ from typing import Final
 
 from magent_lsp.permissions.layers import PathItem
 
-MAX_PATH: Final = 32_768
-"""No file system opens a longer path."""
+MAX_PATH: Final = 4_096
+"""No longer path is opened by Linux or macOS, nor by what people have on Windows."""
 
 
 def _same(path: Path) -> Path:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 MAX_SIGNS: Final = 1_000
 """Of one kind; the parser takes quadratic time on more."""
+MAX_ENDS: Final = 200
+"""Closing brackets without an opening one, as branches of `case` have; recovery is slow on more."""
 MAX_READS: Final = 3_000
 """Of the text by the parser: more often than that it goes back only in texts made for it."""
 MAX_HEREDOCS: Final = 20
@@ -42,6 +44,7 @@ def analyse(text: str, folders: Folders) -> Line:
         _OPERATORS.search(text)
         or text.count("<<") > MAX_HEREDOCS
         or any(text.count(sign) > MAX_SIGNS for sign in "|[(<`{")
+        or any(text.count(end) - text.count(begin) > MAX_ENDS for begin, end in ("()", "{}", "[]"))
     ):
         line.problem("The command holds more operators than a command can need.")
     else:

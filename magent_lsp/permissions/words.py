@@ -37,7 +37,7 @@ _VARIABLE: Final = re.compile(r"\$(?:\w+|\{\w+\}|[@*#?$!-])")
 _SINGLE: Final = re.compile(r"'([^']*)'")
 _ANSI: Final = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _IN_DOUBLE: Final = re.compile(r"[^\\\"$`]+")
-_BRACE: Final = re.compile(r"\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}")
+_BRACE: Final = re.compile(r"\{(?:[^{},.\s]|\.(?!\.))*(?:,|\.\.)[^{}\s]*\}")
 _CLASS: Final = re.compile(r"\[[!^]?\]?[^\]\s'\"\\$`/]{0,64}\]")
 _ESCAPE: Final = re.compile(
     r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL

@@ -1,6 +1,6 @@
 """How long a verdict takes: medians for ordinary calls, and for input made to be slow.
 
-python tests/benchmarks/bench_permissions.py
+python -m tests.benchmarks permissions
 """
 
 import statistics
@@ -8,8 +8,6 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from magent_lsp.core.tool import Subject
 from magent_lsp.permissions.judge import judge
@@ -46,6 +44,9 @@ HOSTILE = {
     "sudo chain": "sudo " * 1_900 + "x",
     "tests": "[[ " * 3_333,
     "NUL": "\0" * 9_999,
+    "brackets that close": "man " + "_é1..)" * 1_650,
+    "version at the end": f"x=({'1' * 9_990}}}",
+    "quotes in arithmetic": f"(( {chr(34) * 9_800} ))",
     "long arithmetic": f"(( {'a' * 9_990} ))",
     "subscripts": f"echo $(( {'a[1]+' * 990}1 ))",
     "decrements": f"(( {'--a' * 3_300} ))",

@@ -4,12 +4,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from magent_lsp.core.tool import Subject
 from magent_lsp.permissions.judge import judge
 from magent_lsp.permissions.rules import STRICTNESS, Layer, LayerName, Policy, Rule, Source
+from tests.benchmarks.bench_permissions import HOSTILE, HOSTILE_BOUND
 from tests.support.permissions import FIXTURE, bash, place, policy
 
 quick = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -250,6 +252,14 @@ def test_huge_input_ends() -> None:
             subject = Subject(tool="read_file", kind=kind, value=text)  # type: ignore[arg-type]
             assert judge([subject], policy(FIXTURE), place()).verdict in STRICTNESS
     assert time.monotonic() - started < 60
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_is_made_to_be_slow_is_not(name: str) -> None:
+    """Measured by the processor's time, five times the bound: other programs slow this machine down too."""
+    started = time.process_time()
+    assert bash(HOSTILE[name]).verdict in ("ask", "deny")
+    assert time.process_time() - started < 5 * HOSTILE_BOUND / 1_000
 
 
 def test_a_folder_that_cannot_be_resolved_asks() -> None:
