@@ -109,7 +109,10 @@ class Magent:
 
     def snapshot(self, folder: Path | None = None) -> Snapshot:
         """Config and registries of a folder; None: of the first."""
-        return self.configuration.snapshot(folder)
+        snapshot = self.configuration.snapshot(folder)
+        if self._made is None:
+            return snapshot
+        return replace(snapshot, extra_tools=self._made.servers.known(snapshot.folder))
 
     @property
     def settings(self) -> Settings:
@@ -135,6 +138,8 @@ class Magent:
     ) -> None:
         """Forget what was read; runs that have begun keep their snapshot."""
         self.configuration.forget(client_settings=client_settings, folders=folders)
+        if folders is not None and self._made is not None:
+            self._made.servers.keep(folders)
         self._access.forget()
 
     def agents(self) -> Mapping[str, Agent]:
@@ -294,25 +299,38 @@ class Magent:
             self._open.values(),
             self.pending(),
             self.sessions.ledger.today(),
+            self._outside_problems(),
         )
+
+    def _outside_problems(self) -> tuple[Problem, ...]:
+        if self._made is None:
+            return ()
+        from magent_lsp.app.outside import problems
+
+        return tuple(each for folder in self.folders for each in problems(self._made.servers, folder))
 
     async def doctor(self) -> "Report":
         """What is configured, what is missing and how to mend it."""
+        from magent_lsp.app.outside import examine
         from magent_lsp.engine.doctor import report
 
+        snapshot = self.configuration.snapshot()
+        environment = self._access.child_environment(snapshot.settings)
+        folder = snapshot.folder or Path.cwd()
         return await report(
-            snapshot=self.snapshot(),
+            snapshot=snapshot,
             folders=self.folders,
             dirs=self.dirs,
             environ=self._environ,
             choose=lambda: self._access.choose(self.settings),
             secret_names=self._access.secret_names,
+            servers=lambda: examine(self._runner.servers, snapshot, folder, environment),
         )
 
     async def close(self) -> None:
         """Cancel all runs and let go of the sessions."""
         if self._made is not None:
-            await self._made.driver.close()
+            await self._made.close()
         if self._syncing:
             await asyncio.wait(self._syncing)
         for session in self._open.values():
@@ -329,6 +347,7 @@ class Magent:
 
             place = Workplace(
                 dirs=self.dirs,
+                environ=self._environ,
                 editor=self._editor,
                 gate=self._gate,
                 access=self._access,

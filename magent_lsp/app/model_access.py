@@ -46,6 +46,13 @@ class ModelAccess:
             self._redactor = Redactor(self._secrets)
         return choice
 
+    def learn(self, values: Mapping[str, str]) -> None:
+        """Hide the values whose names say that they are secret, from now on."""
+        found = known_secrets(values) - self._secrets
+        if found:
+            self._secrets |= found
+            self._redactor = Redactor(self._secrets)
+
     async def settings(self, settings: Settings, wished: str | None) -> ModelSettings:
         """How to ask the wished-for model, or the configured one."""
         settings = _with_model(settings, wished)

@@ -17,6 +17,7 @@ from magent_lsp.engine.gate import Gate
 from magent_lsp.engine.run import Host, Run
 from magent_lsp.engine.snapshot import Snapshot
 from magent_lsp.engine.undo import Undo
+from magent_lsp.mcp.servers import Servers
 from magent_lsp.permissions.decision import Decision
 from magent_lsp.store.blobs import BlobStore
 from magent_lsp.store.dirs import Dirs
@@ -28,6 +29,7 @@ class Workplace:
     """What runs of one client find there."""
 
     dirs: Dirs
+    environ: Mapping[str, str]
     editor: Editor
     gate: Gate
     access: ModelAccess
@@ -49,6 +51,9 @@ class Runner:
     def __init__(self, place: Workplace, desk: Desk) -> None:
         access = place.access
         self.undo = Undo(place.blobs, place.sessions)
+        self.servers = Servers(
+            environ=place.environ, folders=place.folders, redact=access.redact, learn=access.learn
+        )
         host = Host(
             editor=place.editor,
             gate=place.gate,
@@ -64,6 +69,7 @@ class Runner:
             scratch=place.dirs.state / "output",
             interactive=place.interactive,
             assume_yes=place.assume_yes,
+            outside=self.servers,
         )
         self.driver = Driver(
             host=host,
@@ -76,6 +82,11 @@ class Runner:
             settled=place.settled,
         )
         self.runs = self.driver.runs
+
+    async def close(self) -> None:
+        """End all runs, then the servers that they used."""
+        await self.driver.close()
+        await self.servers.close()
 
     def agent(self, name: str | None, snapshot: Snapshot) -> Agent:
         """The agent of that name; None: the default one; CallerError if it is none for people."""

@@ -11,6 +11,7 @@ from magent_lsp.core.events import to_json
 from magent_lsp.core.messages import Usage
 from magent_lsp.core.request import PermissionRequest
 from magent_lsp.core.session import Session
+from magent_lsp.store.problems import Problem
 
 if TYPE_CHECKING:
     from magent_lsp.engine.run import Run
@@ -49,6 +50,7 @@ def status(
     sessions: Iterable[Session],
     pending: Sequence[PermissionRequest],
     today: Usage,
+    outside: Sequence[Problem],
 ) -> dict[str, Any]:
     """Runs, sessions, model, agent, usage, trust and problems, as plain JSON."""
     sessions = list(sessions)
@@ -83,6 +85,6 @@ def status(
                 "message": problem.message,
                 "severity": problem.severity,
             }
-            for problem in configuration.problems
+            for problem in (*configuration.problems, *outside)
         ],
     }

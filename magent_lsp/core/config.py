@@ -112,7 +112,7 @@ class Settings(_Part):
     hooks: dict[str, Any] = Field(default_factory=dict, description="Commands run at events; see the guide.")
     mcp_servers: dict[str, Any] = Field(
         default_factory=dict,
-        description="MCP servers. Read, and part of what trust covers; this version starts none.",
+        description="MCP servers whose tools the agent may ask for; see the guide.",
     )
     warm_up: bool = Field(True, description="Load the model client in the background after start.")
     save_reasoning: bool = Field(False, description="Keep the model's reasoning in session files.")

@@ -1,6 +1,6 @@
 """What the core needs of the outside; each port is owned here and implemented by an edge."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -99,4 +99,27 @@ class EventSink(Protocol):
 
     def emit(self, event: "Envelope") -> None:
         """Take an event; synchronous, never blocks, never raises."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """What a run wants of the servers that bring tools."""
+
+    folder: Path
+    servers: Mapping[str, Any]
+    """The entries of `mcpServers` that are in force."""
+    needed: Callable[[str], bool]
+    """Whether tools whose names begin like this could be of use; a server without such is not started."""
+    environment: Mapping[str, str]
+    """For child processes, without the secrets we know."""
+    tell: Callable[[str], None]
+    """Tells the person what is wrong."""
+
+
+class ToolSource(Protocol):
+    """Servers that bring tools of their own."""
+
+    async def gather(self, wish: Wish) -> "tuple[Tool, ...]":
+        """Their tools in a stable order; starts what does not run, waits a bounded time, never raises."""
         ...

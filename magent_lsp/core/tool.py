@@ -25,9 +25,10 @@ class Subject:
 
     tool: str
     """The name whose rules judge it: `read_file`, `bash`, `fetch`, …"""
-    kind: Literal["path", "command", "url", "name", "none"]
+    kind: Literal["path", "command", "url", "name", "definition", "none"]
     value: str = ""
-    """The path as the model gave it, the command line, the URL, the agent or skill."""
+    """The path as the model gave it, the command line, the URL, the agent or skill; for a tool that somebody
+    else defines, what stands for the definition, so that a grant lasts as long as it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,11 +144,13 @@ class Tool:
     """JSON schema sent to the model; None: made from `input`."""
     side_by_side: bool = False
     """Whether calls of one reply may run at the same time although the tool is no mere reader."""
+    shows: bool = False
+    """Whether `run` gives a Proposal although the tool is of another kind than those that change things."""
 
     @property
     def previews(self) -> bool:
         """Whether `run` only prepares a Proposal, so that a person is asked after it, with the preview."""
-        return self.kind in ("edit", "delete", "move", "execute")
+        return self.shows or self.kind in ("edit", "delete", "move", "execute")
 
     @property
     def concurrent(self) -> bool:

@@ -50,18 +50,21 @@ async def report(
     environ: Mapping[str, str],
     choose: Callable[[], Awaitable[Chosen]],
     secret_names: Collection[str],
+    servers: Callable[[], Awaitable[Sequence[Line]]] | None = None,
     probe: Callable[[Chosen], Awaitable[str]] | None = None,
 ) -> Report:
     """Look at everything; never raises for what it finds.
 
     `secret_names` are the variables that hold keys: whether they are set is said, their value never.
-    `probe` says in words that the model answered, or raises; None: only the network is tried.
+    `servers` looks at the MCP servers. `probe` says in words that the model answered, or raises; None: only
+    the network is tried.
     """
-    model, rg, bwrap, found = await asyncio.gather(
+    model, rg, bwrap, found, outside = await asyncio.gather(
         _model(choose, probe or _reach(environ, dirs.user)),
         search(environ),
         sandbox(wanted=snapshot.settings.bash.sandbox == "bwrap", environ=environ),
         editors(environ),
+        servers() if servers is not None else _nothing(),
     )
     state = await asyncio.to_thread(_writable, dirs.state)
     return Report(
@@ -71,8 +74,13 @@ async def report(
             Section(title="Model", lines=(*_keys(secret_names), *model)),
             Section(title="Programs", lines=(rg, bwrap)),
             Section(title="Editors", lines=found),
+            *((Section(title="MCP servers", lines=tuple(outside)),) if outside else ()),
         )
     )
+
+
+async def _nothing() -> Sequence[Line]:
+    return ()
 
 
 def _version() -> Line:

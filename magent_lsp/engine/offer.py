@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from magent_lsp.core.tool import Tool
+from magent_lsp.engine.outside import fitting
 from magent_lsp.engine.run import Run
 from magent_lsp.engine.skills import useful
 from magent_lsp.engine.snapshot import Snapshot
@@ -38,10 +39,15 @@ def offered_tools(
         hidden.update(PERSON)
     if language is None:
         hidden.add("editor_eval")
+    outside = [tool for tool in snapshot.extra_tools if offered(tool.name, policy)]
+    ours = snapshot.tools[: len(snapshot.tools) - len(snapshot.extra_tools)]
     return [
-        describe(tool, snapshot, skills, language)
-        for tool in snapshot.tools
-        if tool.name not in hidden and offered(tool.name, policy)
+        *(
+            describe(tool, snapshot, skills, language)
+            for tool in ours
+            if tool.name not in hidden and offered(tool.name, policy)
+        ),
+        *fitting(outside),
     ]
 
 

@@ -14,7 +14,7 @@ from magent_lsp.core.tool import Proposal, Subject
 from magent_lsp.engine.hooks import ToolUse
 from magent_lsp.engine.run import Run
 from magent_lsp.permissions.decision import Decision
-from magent_lsp.permissions.judge import judge
+from magent_lsp.permissions.judge import MAX_SHOWN, judge
 from magent_lsp.permissions.rules import Rule
 
 
@@ -120,7 +120,8 @@ def _request(
         return reveal(run.host.redact(text))
 
     options = [PermissionOption(reply="allow_once", title="Allow once")]
-    if decision.grants:
+    whole = proposal is None or proposal.command is None or len(proposal.command) <= MAX_SHOWN
+    if decision.grants and whole:
         what = shown(", ".join(dict.fromkeys(_shown(run, rule) for rule in decision.grants)))
         options.append(PermissionOption(reply="allow_session", title=f"Allow {what} in this session"))
         if decision.always:
@@ -157,6 +158,6 @@ def _comparison(edit: FileEdit | None) -> Comparison | None:
 
 def _shown(run: Run, rule: Rule) -> str:
     """A rule's pattern for a button: files of the workspace by their short name."""
-    if rule.pattern == "*":
+    if rule.pattern == "*" or rule.tool.startswith("mcp__"):
         return rule.tool
     return run.name_path(Path(rule.pattern)) if rule.pattern.startswith("/") else rule.pattern

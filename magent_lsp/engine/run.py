@@ -12,7 +12,7 @@ from magent_lsp.core.config import Settings
 from magent_lsp.core.edits import FileEdit
 from magent_lsp.core.events import EditRecord, RunFinished
 from magent_lsp.core.messages import Usage, UserMessage
-from magent_lsp.core.ports import Editor, Model, ModelSettings
+from magent_lsp.core.ports import Editor, Model, ModelSettings, ToolSource
 from magent_lsp.core.request import RunRequest, Scope
 from magent_lsp.core.session import Session
 from magent_lsp.core.tool import Tool
@@ -59,6 +59,8 @@ class Host:
     """Whether there is a person to ask."""
     assume_yes: bool
     """Ordinary questions are answered with yes."""
+    outside: ToolSource | None = None
+    """Servers that bring further tools; None: there are none."""
 
 
 @dataclass(kw_only=True)

@@ -1,6 +1,7 @@
 """Config and registries of one workspace folder, immutable; a run keeps the one it began with."""
 
 import fnmatch
+import importlib.util
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -177,8 +178,8 @@ def load_snapshot(
 
 def _not_served(settings: Settings) -> tuple[Problem, ...]:
     """What is configured and has no effect: people must not wait for tools that never come."""
-    if not settings.mcp_servers:
+    if not settings.mcp_servers or importlib.util.find_spec("mcp") is not None:
         return ()
     names = ", ".join(sorted(settings.mcp_servers))
-    message = f"mcpServers ({names}): this version starts no MCP servers; their tools are not there"
+    message = f"mcpServers ({names}): MCP servers need a further library: pip install 'magent-lsp[mcp]'"
     return (Problem(message=message, path=None, line=None),)

@@ -60,7 +60,7 @@ def described(tools: Sequence[Tool]) -> str:
         "Answer in plain text when you need no tool.",
     ]
     for tool in tools:
-        schema = json.dumps(tool.parameters, ensure_ascii=False)
+        schema = json.dumps(tool.parameters, ensure_ascii=False).replace("</", "<\\/")
         lines.append(f"## {tool.name}\n{tool.description}\nArguments: {schema}")
     return "\n\n".join(lines)
 

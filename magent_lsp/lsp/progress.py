@@ -81,7 +81,10 @@ def tool_words(event: ToolCallEvent) -> str:
     verb = _VERBS.get(event.kind)
     if verb is not None and len(event.paths) == 1:
         return f"{verb} {event.paths[0].replace(chr(92), '/').rstrip('/').rpartition('/')[2]}"
-    return event.title or event.name
+    said = event.title or event.name
+    if event.name.startswith("mcp__") and event.phase == "updated" and event.output:
+        return f"{said}: {event.output}"
+    return said
 
 
 @dataclass

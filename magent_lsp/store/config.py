@@ -241,7 +241,7 @@ class _Loading:
         for name, server in servers.items():
             entry = server if isinstance(server, dict) else {}
             command, url = entry.get("command"), str(entry.get("url", ""))
-            if (isinstance(command, str) and command) or url.startswith(("http://", "https://")):
+            if (isinstance(command, str) and command) or url.startswith(("http://", "https://", "${")):
                 good[name] = server
             else:
                 message = f"the MCP server {name!r} needs a `command`, or a `url` with http(s)"

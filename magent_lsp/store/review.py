@@ -1,10 +1,11 @@
 """What a project's own config would allow or run, in words, for the person who is asked to trust it."""
 
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypeGuard
 
 from magent_lsp.core.errors import ConfigError
 from magent_lsp.store.agents import load_agents
@@ -17,6 +18,9 @@ from magent_lsp.store.files import check_within, read_text
 from magent_lsp.store.hooks import Hook, parse_hooks
 from magent_lsp.store.permission import read_permission
 from magent_lsp.store.skills import load_skills
+
+
+_PLAIN: Final = re.compile(r"""[^\s'"`\\]+""")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,10 +116,36 @@ def _of_config(path: Path) -> Iterator[str]:
 
 def _servers(servers: Any) -> Iterator[str]:
     for name, server in servers.items() if isinstance(servers, dict) else ():
-        if isinstance(server, dict) and server.get("command"):
-            yield f"start the MCP server {name!r}: `{' '.join(_words(server))}`"
-        elif isinstance(server, dict) and server.get("url"):
-            yield f"connect to the MCP server {name!r} at {server['url']}"
+        if not isinstance(server, dict):
+            continue
+        if server.get("command"):
+            where = f" in {server['cwd']}" if server.get("cwd") else ""
+            line = " ".join([*_settings(server), *_quoted(server)])
+            yield f"start the MCP server {name!r}{where}: `{line}`"
+        elif server.get("url"):
+            headers = server.get("headers")
+            sent = ", ".join(f"{key}: {value}" for key, value in headers.items()) if _is_map(headers) else ""
+            more = f", and send it {sent}" if sent else ""
+            yield f"connect to the MCP server {name!r} at {server['url']}{more}"
+
+
+def _is_map(value: Any) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict) and bool(value)
+
+
+def _settings(server: dict[str, Any]) -> list[str]:
+    """The variables of a server, which can run code as well as its command can."""
+    env = server.get("env")
+    return [f"{key}={_apart(str(value))}" for key, value in env.items()] if _is_map(env) else []
+
+
+def _quoted(server: dict[str, Any]) -> list[str]:
+    return [_apart(word) for word in _words(server)]
+
+
+def _apart(word: str) -> str:
+    """A word that cannot be taken for two; `${NAME}` stays as it is, since it is expanded."""
+    return word if _PLAIN.fullmatch(word) else shlex.quote(word)
 
 
 def _words(server: dict[str, Any]) -> list[str]:

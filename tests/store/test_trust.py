@@ -104,7 +104,7 @@ def test_the_review_says_what_would_run_and_what_would_be_allowed(
     for words in (
         "run `.magent/hooks/guard.sh` at PreToolUse of Bash|edit_file",
         "start the MCP server 'tickets': `node tools/tickets.js`",
-        "start the MCP server 'db': `npx -y db-mcp --dsn ${DSN}`",
+        "start the MCP server 'db': `DSN=${DSN} npx -y db-mcp --dsn ${DSN}`",
         "connect to the MCP server 'github' at https://api.example.com/mcp/",
         "allow bash: make *",
         "set model to 'openai/gpt-5'",

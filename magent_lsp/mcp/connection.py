@@ -1,0 +1,349 @@
+"""One connection to a server, from its start to its end, kept by one task as the library wants it."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import mcp_types as types
+from mcp.client.session import ClientRequestContext, ClientSession, IncomingMessage
+from mcp.shared.exceptions import MCPError
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+
+from magent_lsp import __version__
+from magent_lsp.core.errors import ToolError, UserError
+from magent_lsp.mcp.definition import Definition, define
+from magent_lsp.mcp.entry import Entry
+from magent_lsp.mcp.http import Errors, http
+from magent_lsp.mcp.questions import Ask, elicit
+from magent_lsp.mcp.requests import Requests
+from magent_lsp.mcp.stdio import Pipes, stdio
+from magent_lsp.mcp.words import in_words
+
+logger = logging.getLogger(__name__)
+
+START_SECONDS: Final = 60
+"""A server that has not listed its tools by then is given up."""
+LIST_SECONDS: Final = 15
+END_SECONDS: Final = 2
+_GIVE_UP_SECONDS: Final = 0.3
+"""For the word to the server that a call is cancelled."""
+_MOST_TOOLS: Final = 2_000
+_MOST_PAGES: Final = 100
+
+_LOST: Final = frozenset({"Connection closed", "Session terminated", "Server returned an error response"})
+"""What the library says when the server, or only its memory of us, is gone; codes do not tell them apart."""
+
+State = Literal["starting", "ready", "ended"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Around:
+    """What a server may know of us, and we do with what it says."""
+
+    cwd: Path
+    folders: Callable[[], Sequence[Path]]
+    """The workspace folders, which it may ask for."""
+    environment: Mapping[str, str]
+    redact: Callable[[str], str]
+
+
+class Call:
+    """A call that waits for its result."""
+
+    def __init__(self, clock: asyncio.Timeout, seconds: float, ask: Ask | None) -> None:
+        self.clock, self.seconds, self.ask = clock, seconds, ask
+
+    def go_on(self) -> None:
+        """The server shows that it lives: it may take as long again."""
+        if not self.clock.expired():
+            self.clock.reschedule(asyncio.get_running_loop().time() + self.seconds)
+
+    def pause(self) -> None:
+        """A person is asked: the time does not count."""
+        if not self.clock.expired():
+            self.clock.reschedule(None)
+
+
+class Connection:
+    """A server and its tools."""
+
+    def __init__(self, entry: Entry, around: Around) -> None:
+        self.entry = entry
+        self.state: State = "starting"
+        self.why = ""
+        """Why it ended, in words."""
+        self.late = False
+        """It ended since it did not answer."""
+        self.tools: Mapping[str, Definition] = {}
+        """By the server's names, in their order."""
+        self.left_out: tuple[str, ...] = ()
+        """Tools that cannot be offered, and why."""
+        self.settled = asyncio.Event()
+        """Set when it is ready or has ended."""
+        self._around = around
+        self._requests: Requests | None = None
+        self._over = asyncio.Event()
+        self._calls: list[Call] = []
+        self._listing: asyncio.Task[None] | None = None
+        self._errors = Errors()
+        self._task = asyncio.create_task(self._live(), name=f"MCP server {entry.name}")
+
+    async def call(
+        self, name: str, arguments: Mapping[str, Any], *, report: Callable[[str], None], ask: Ask | None
+    ) -> Mapping[str, Any]:
+        """The result of `tools/call`; ToolError in words. A call that is cancelled is cancelled there too."""
+        requests = self._requests
+        if requests is None or self.state != "ready":
+            raise ToolError(self._gone())
+        seconds = self.entry.timeout
+        try:
+            async with asyncio.timeout(seconds) as clock:
+                call = Call(clock, seconds, ask)
+                self._calls.append(call)
+                try:
+                    return await _given_up(requests.call(name, arguments, self._shown(call, report)))
+                finally:
+                    self._calls.remove(call)
+        except TimeoutError:
+            name = self.entry.name
+            raise ToolError(
+                f"The MCP server {name!r} did not answer within {seconds:g} s; the call was cancelled."
+            ) from None
+        except MCPError as error:
+            raise ToolError(await self._failed(error)) from None
+        except ValueError as error:
+            words = " ".join(str(error).split())[:300]
+            raise ToolError(f"The MCP server {self.entry.name!r} gave no proper result: {words}") from None
+
+    async def current(self, name: str) -> Definition | None:
+        """The definition of a tool as it is now; waits for a new list if there is one on its way."""
+        if self._listing is not None:
+            await asyncio.wait([self._listing], timeout=LIST_SECONDS)
+        return self.tools.get(name)
+
+    async def refresh(self) -> None:
+        """List the tools anew, where the server does not tell by itself when they change."""
+        if self.state == "ready" and self._requests is not None and not self._requests.tells:
+            self._list_again()
+            if self._listing is not None:
+                await asyncio.wait([self._listing], timeout=LIST_SECONDS)
+
+    async def close(self) -> None:
+        """End it, and all that it started; bounded."""
+        self._over.set()
+        if self.state == "ready":
+            await asyncio.wait([self._task], timeout=END_SECONDS)
+        if not self._task.done():
+            self._task.cancel()
+            await asyncio.wait([self._task], timeout=END_SECONDS)
+
+    # -- its life -----------------------------------------------------------------------------------
+
+    async def _live(self) -> None:
+        try:
+            async with self._transport() as (link, pipes):
+                dispatcher = JSONRPCDispatcher(link.read, link.write)
+                session = self._session(dispatcher)
+                async with session:
+                    requests = Requests(session, dispatcher)
+                    ended = asyncio.create_task(pipes.ended.wait()) if pipes else None
+                    try:
+                        await self._start(requests, ended, pipes)
+                        await self._wait(ended)
+                    finally:
+                        if ended is not None:
+                            ended.cancel()
+                if pipes is not None and pipes.ended.is_set():
+                    self.why = await pipes.last_words()
+        except asyncio.CancelledError:
+            self.why = self.why or "it was ended"
+            raise
+        except TimeoutError:
+            self.late = True
+            self.why = f"it did not answer within {START_SECONDS} s"
+        except Exception as error:
+            self.why = self.why or in_words(error, self.entry, self._errors.status)
+        finally:
+            self.state, self._requests = "ended", None
+            self.why = self._around.redact(self.why or "it was ended")
+            if self._listing is not None:
+                self._listing.cancel()
+            self.settled.set()
+            logger.info("MCP server %r: %s", self.entry.name, self.why)
+
+    @contextlib.asynccontextmanager
+    async def _transport(self) -> AsyncIterator[tuple[Any, Pipes | None]]:
+        entry, around = self.entry, self._around
+        if entry.command is None:
+            async with http(entry, self._errors) as line:
+                yield line, None
+            return
+        cwd = around.cwd / entry.cwd if entry.cwd else around.cwd
+        async with stdio(
+            [entry.command, *entry.args],
+            name=entry.name,
+            cwd=cwd,
+            env={**around.environment, **entry.env},
+            redact=around.redact,
+        ) as pipes:
+            yield pipes, pipes
+
+    def _session(self, dispatcher: JSONRPCDispatcher[Any]) -> ClientSession:
+        return ClientSession(
+            dispatcher=dispatcher,
+            client_info=types.Implementation(name="magent-lsp", version=__version__),
+            list_roots_callback=self._roots,
+            elicitation_callback=self._elicit,
+            message_handler=self._hear,
+            logging_callback=self._log,
+        )
+
+    async def _start(
+        self, requests: Requests, ended: "asyncio.Task[Any] | None", pipes: Pipes | None
+    ) -> None:
+        """Shake hands and list the tools; a server that ends meanwhile is not waited for."""
+        work = asyncio.create_task(self._introduce(requests))
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                waiting: list[asyncio.Task[Any]] = [work, *([ended] if ended else [])]
+                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                if not work.done() and pipes is not None:
+                    raise UserError(await pipes.last_words())
+            try:
+                await work
+            except MCPError as error:
+                if pipes is not None and pipes.ended.is_set():
+                    raise UserError(await pipes.last_words()) from error
+                raise
+        finally:
+            work.cancel()
+            await asyncio.wait([work])
+        self._requests, self.state = requests, "ready"
+        self.settled.set()
+
+    async def _introduce(self, requests: Requests) -> None:
+        await requests.introduce()
+        await self._list(requests)
+
+    async def _wait(self, ended: "asyncio.Task[Any] | None") -> None:
+        over = asyncio.create_task(self._over.wait())
+        try:
+            tasks: list[asyncio.Task[Any]] = [over, *([ended] if ended else [])]
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            over.cancel()
+
+    # -- its tools ----------------------------------------------------------------------------------
+
+    async def _list(self, requests: Requests) -> None:
+        found: dict[str, Definition] = {}
+        left_out: list[str] = []
+        async for said in requests.tools(_MOST_PAGES):
+            try:
+                definition = define(self.entry, said)
+            except UserError as error:
+                name = said.get("name") if isinstance(said, Mapping) else None
+                left_out.append(f"{name!r}: {error}")
+                continue
+            found.setdefault(definition.name, definition)
+            if len(found) == _MOST_TOOLS:
+                left_out.append(f"all after the first {_MOST_TOOLS}")
+                break
+        # some servers list them in another order each time, which would cost the provider's cache
+        self.tools = {name: found[name] for name in sorted(found)}
+        self.left_out = tuple(left_out)
+
+    def _list_again(self) -> None:
+        before = self._listing
+        if self._requests is not None and self.state == "ready":
+            self._listing = asyncio.create_task(self._relist(self._requests, before))
+
+    async def _relist(self, requests: Requests, before: "asyncio.Task[None] | None") -> None:
+        if before is not None:
+            await asyncio.wait([before])
+        try:
+            async with asyncio.timeout(LIST_SECONDS):
+                await self._list(requests)
+        except (MCPError, TimeoutError, ValueError) as error:
+            logger.warning("MCP server %r did not list its tools: %s", self.entry.name, error)
+
+    # -- what it says and asks ----------------------------------------------------------------------
+
+    async def _hear(self, message: IncomingMessage) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            self._list_again()
+
+    async def _log(self, params: types.LoggingMessageNotificationParams) -> None:
+        text = self._around.redact(str(params.data))[:500]
+        logger.debug("MCP server %r says (%s): %s", self.entry.name, params.level, text)
+
+    async def _roots(self, context: ClientRequestContext) -> types.ListRootsResult:
+        roots = [
+            types.Root.model_validate({"uri": folder.as_uri(), "name": folder.name})
+            for folder in self._around.folders()
+        ]
+        return types.ListRootsResult(roots=roots)
+
+    async def _elicit(
+        self, context: ClientRequestContext, params: types.ElicitRequestParams
+    ) -> types.ElicitResult | types.ErrorData:
+        call = next((each for each in reversed(self._calls) if each.ask is not None), None)
+        if call is None:
+            return types.ElicitResult(action="decline")
+        call.pause()
+        try:
+            said = params.model_dump(by_alias=True, mode="json", exclude_none=True)
+            return types.ElicitResult.model_validate(dict(await elicit(self.entry.name, said, call.ask)))
+        finally:
+            call.go_on()
+
+    def _shown(self, call: Call, report: Callable[[str], None]) -> Callable[..., Any]:
+        async def progress(done: float, total: float | None, message: str | None) -> None:
+            call.go_on()
+            amount = f"{done:g}/{total:g}" if total else f"{done:g}"
+            report(f"{message[:300]} ({amount})" if message else amount)
+
+        return progress
+
+    # -- in words -----------------------------------------------------------------------------------
+
+    def _gone(self) -> str:
+        why = f": {self.why}" if self.why else ""
+        return (
+            f"The MCP server {self.entry.name!r} does not run{why}. It is started again with the next prompt."
+        )
+
+    async def _failed(self, error: MCPError) -> str:
+        name, message = self.entry.name, error.error.message
+        if message not in _LOST:
+            return f"The MCP server {name!r} refused this call: {message}"
+        self._over.set()
+        await asyncio.wait([self._task], timeout=END_SECONDS)
+        why = self.why or message
+        return (
+            f"The MCP server {name!r} was lost during this call ({why}); what it did of it is not known. "
+            "It is started again with the next prompt."
+        )
+
+
+async def _given_up(work: Any) -> Mapping[str, Any]:
+    """The outcome of a request; one that is given up tells the server, and is not waited for long."""
+    task: asyncio.Task[Mapping[str, Any]] = asyncio.create_task(work)
+    try:
+        await asyncio.wait([task])
+        return task.result()
+    finally:
+        if not task.done():
+            task.add_done_callback(_forget)
+            task.cancel()
+            await asyncio.wait([task], timeout=_GIVE_UP_SECONDS)
+
+
+def _forget(task: "asyncio.Task[Any]") -> None:
+    """Take the exception of a task that nobody waits for."""
+    if not task.cancelled():
+        task.exception()
