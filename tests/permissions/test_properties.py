@@ -150,7 +150,7 @@ FRAMES = st.recursive(
 )
 
 
-@quick
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(FRAMES)
 def test_a_denied_command_is_denied_in_every_frame(command: str) -> None:
     assert bash(command).verdict == "deny"
@@ -221,14 +221,14 @@ SHELL_TEXT = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SHELL_TEXT)
 def test_no_command_is_too_strange_to_judge(command: str) -> None:
     assert bash(command).verdict in STRICTNESS
     assert bash(command, policy({"bash": "allow"})).verdict in STRICTNESS
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     st.sampled_from(["read_file", "edit_file", "grep", "fetch", "skill", "mcp__a__b"]), st.text(max_size=40)
 )
