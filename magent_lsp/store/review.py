@@ -19,7 +19,6 @@ from magent_lsp.store.hooks import Hook, parse_hooks
 from magent_lsp.store.permission import read_permission
 from magent_lsp.store.skills import load_skills
 
-
 _PLAIN: Final = re.compile(r"""[^\s'"`\\]+""")
 
 
