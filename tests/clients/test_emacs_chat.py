@@ -1,0 +1,81 @@
+"""A chat document in stock Eglot 1.9, which may ask for each edit: the answer comes in one."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.support.editors import Desk
+from tests.support.emacs import SUPPORT
+
+pytestmark = [pytest.mark.editor, pytest.mark.timeout(240)]
+
+Batch = Callable[[str], str]
+
+BEGIN = f"""
+(load "{SUPPORT.with_name("stock_eglot.el")}" nil t)
+(setq eglot-server-programs `(((python-mode text-mode) . ,test-server)))
+(add-to-list 'auto-mode-alist '("\\\\.magent\\\\.md\\\\'" . text-mode))
+(defvar test-edits 0)
+(advice-add 'eglot--apply-workspace-edit :before (lambda (&rest _) (cl-incf test-edits)))
+(defun chat-has (text) (string-search text (buffer-string)))
+(defun chat-matches (regexp) (string-match-p regexp (buffer-string)))
+(test-eglot)
+"""
+
+CHAT = """
+(find-file (expand-file-name "talk.magent.md" (file-name-directory test-file)))
+(insert "## You\\n\\nWhat does @selection do? 🦁\\n")
+(test-until eglot--managed-mode)
+"""
+
+
+@pytest.fixture
+def emacs(batch: Batch) -> Batch:
+    """Evaluates Emacs Lisp where one server of stock Eglot has code and chats."""
+    return lambda code: batch(f"{BEGIN}\n{code}")
+
+
+def test_ask_about_a_selection_and_type_meanwhile(desk: Desk, emacs: Batch) -> None:
+    desk.model.queue({"text": ["It finds ", "the blanks."], "delay": 1.5}, {"text": "Yes, it does."})
+    emacs(f"""
+    (goto-char (point-min))
+    (search-forward "def indent_of")
+    (test-action "Magent: Open chat" (line-beginning-position) (line-end-position))
+    (test-until (test-said "write below"))
+    {CHAT}
+    (test-action "Magent: Send this message" (point-min) (point-min))
+    (goto-char (point-max))
+    (insert "Really?\\n")
+    (test-until (chat-has "It finds the blanks."))
+    (test-check (eql 1 test-edits))
+    (test-check (chat-matches "\\\\`---\\nsession: .*\\n---\\n## You\\n\\nWhat does @selection do"))
+    (test-check (chat-matches "\\n\\nIt finds the blanks\\\\.\\n\\n## You\\n\\nReally\\\\?\\n\\\\'"))
+    (undo-boundary)
+    ;; Until Emacs has told of the first answer, a second message is refused.
+    (test-until (ignore-errors (test-command "magent.send" :uri (eglot--path-to-uri buffer-file-name))))
+    (test-until (chat-has "Yes, it does."))
+    (undo-boundary)
+    (undo)
+    (test-check (not (chat-has "Yes, it does.")))
+    (test-check (chat-has "It finds the blanks."))
+    (test-check (chat-matches "Really\\\\?\\n\\\\'"))
+    """)
+    first, second = desk.model.requests()
+    assert "Selected lines" in str(first["messages"][-1])
+    assert "def indent_of" in str(first["messages"][-1])
+    said = [message["content"] for message in second["messages"] if message["role"] == "assistant"]
+    assert said == ["It finds the blanks."]
+
+
+def test_cancel(desk: Desk, emacs: Batch) -> None:
+    desk.script({"text": [f"word{number} " for number in range(99)], "delay": 0.1})
+    emacs(f"""
+    {CHAT}
+    (erase-buffer)
+    (insert "Tell me all.\\n")
+    (test-action "Magent: Send this message" (point-min) (point-min))
+    (sleep-for 1.5)
+    (test-action "Magent: Cancel" (point-min) (point-min))
+    (test-until (chat-has "> - magent: cancelled"))
+    (test-check (chat-matches "## You\\n\\nTell me all\\\\.\\n\\n## Magent\\n\\nword0 word1"))
+    """)
