@@ -13,7 +13,8 @@ NAMES: Final = set_of("""
     .pre-commit-config.yml .mcp.json .claude .opencode .agents .magent .ssh .bashrc .bash_profile
     .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc
     .mkshrc .cshrc .tcshrc .login .logout .inputrc .xprofile .xinitrc .xsessionrc .xsession
-    .pam_environment config.fish .hushlogin
+    .pam_environment config.fish .hushlogin .cursor .zed .exrc .nvimrc .nvim.lua .gdbinit .lldbinit .direnvrc
+    .tool-versions
 """)
 PREFIXES: Final = (".yarnrc",)
 OPEN: Final = (".magent", "plans")

@@ -93,12 +93,17 @@ def _protected(folders: Iterable[Path]) -> Iterator[tuple[Path, os.stat_result]]
         for entry in _scan(todo.popleft()):
             seen += 1
             with contextlib.suppress(OSError):
-                if protected_name((entry.name,)) is not None:
+                if may_matter(entry.name) and protected_name((entry.name,)) is not None:
                     yield Path(entry.path), entry.stat(follow_symlinks=False)
                     if entry.name == ".git":
                         yield from _git_parts(Path(entry.path))
                 elif entry.name not in ALWAYS and entry.is_dir(follow_symlinks=False):
                     todo.append(Path(entry.path))
+
+
+def may_matter(name: str) -> bool:
+    """A quick look that spares most names the thorough one."""
+    return name[0] in ".gGcC" or not name.isascii()
 
 
 def _git_parts(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:

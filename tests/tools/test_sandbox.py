@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from magent_lsp.permissions.protected import NAMES
 from magent_lsp.tools.bash import TOOL
-from magent_lsp.tools.intruders import Guard, is_plain
+from magent_lsp.tools.intruders import Guard, is_plain, may_matter
 from tests.support.tool_context import call, context_for, write
 
 BWRAP = shutil.which("bwrap")
@@ -192,3 +193,8 @@ def test_a_large_workspace_is_looked_through_quickly(tmp_path: Path) -> None:
     write(tmp_path, {f"d{n}/f{m}": "" for n in range(50) for m in range(20)})
     guard = Guard([tmp_path])
     assert (guard.kept, guard.pinned, guard.clear(None)) == ([], [], "")
+
+
+def test_the_quick_look_at_names_misses_none() -> None:
+    assert all(name[0] in ".gGcC" for name in NAMES)
+    assert all(map(may_matter, ("git~1", "GIT~1", "\u200b.git")))
