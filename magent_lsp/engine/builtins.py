@@ -40,7 +40,7 @@ class _Book:
 
     async def help(self, run: Run, arguments: str) -> str:
         own = {name: command.description for name, command in run.snapshot.commands.items()}
-        lines = [f"- `/{name}`: {text}" for name, text in sorted({**own, **SUMMARIES}.items())]
+        lines = [f"- `/{name}`: {text}" for name, text in sorted({**SUMMARIES, **own}.items())]
         return "\n".join(["Commands:", "", *lines])
 
     async def agents(self, run: Run, arguments: str) -> str:

@@ -27,6 +27,7 @@ from magent_lsp.engine.executor import Executor
 from magent_lsp.engine.limits import budget_of, watch_tree
 from magent_lsp.engine.loop import Loop
 from magent_lsp.engine.offer import offered_tools
+from magent_lsp.engine.outside import connect
 from magent_lsp.engine.permit import Rejected, judge_for
 from magent_lsp.engine.plans import mentioned, suggested
 from magent_lsp.engine.prompt import system_prompt, user_turn
@@ -141,13 +142,14 @@ class Driver:
 
     async def _work(self, run: Run, executor: Executor, subagents: Subagents) -> StopReason:
         told = ""
-        if run.parent is not None or not is_builtin(run.request.prompt, self._builtins):
+        if run.parent is not None or not is_builtin(run, self._builtins):
             told = await self._session_hooks.begin(run)
         expanded = await self._expand(run, executor)
         if expanded.answer is not None:
             if expanded.command == "clear":
                 await self._session_hooks.cleared(run)
             return self._answered(run, expanded.answer, apart=expanded.command not in TOLD)
+        await connect(run)
         if expanded.subagent is not None:
             result = await subagents.delegate(expanded.subagent, expanded.prompt, False)
             return self._answered(run, result.text)
@@ -231,13 +233,13 @@ class Driver:
 
     def _announce(self, run: Run) -> None:
         scope = run.scope
-        spoken = run.parent is None and not is_builtin(run.request.prompt, self._builtins)
+        spoken = run.parent is None and not is_builtin(run, self._builtins)
         if spoken and not run.session.title:
             run.names_session = True
             run.session.rename(title_from(run.host.redact(run.request.prompt)))
         run.emit(
             RunStarted(
-                agent=agent_at_work(run, self._builtins).name,
+                agent=agent_at_work(run).name,
                 model=run.request.model or run.session.model or run.settings.model,
                 prompt=run.request.prompt,
                 uri=scope.path.as_uri() if scope and scope.path else None,
@@ -344,7 +346,10 @@ class Driver:
 
 
 def choose_agent(request: RunRequest, session: Session, snapshot: Snapshot, *, child: bool) -> Agent:
-    """The agent of a run: the request's, else the session's; CallerError if there is none of that name."""
+    """The agent of a run: the request's, else the session's; CallerError if there is none of that name.
+
+    A session that has not begun stays with the agent that is asked for; later prompts ask for themselves.
+    """
     name = request.agent or session.agent or snapshot.settings.agent
     agent = snapshot.agents.get(name)
     if agent is not None and agent.mode == "subagent" and not child and request.agent is None:
@@ -355,7 +360,7 @@ def choose_agent(request: RunRequest, session: Session, snapshot: Snapshot, *, c
     if agent is None:
         names = sorted(a.name for a in snapshot.agents.values() if not a.hidden)
         raise CallerError(f"agent: there is no agent {name!r}. Available: {', '.join(names)}.")
-    if request.agent:
+    if request.agent and not session.messages:
         session.use_agent(agent.name)
     return agent
 

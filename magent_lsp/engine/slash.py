@@ -52,7 +52,7 @@ async def expand_prompt(run: Run, executor: Executor, builtins: Mapping[str, Bui
         prompt = run.request.prompt
         return Expanded(prompt=prompt, attached=await attach_mentions(run, executor, prompt))
     name, arguments = match[1], (match[2] or "").strip()
-    if name in builtins:
+    if is_builtin(run, builtins):
         answer = await builtins[name](run, arguments)
         return Expanded(prompt=run.request.prompt, answer=answer, command=name, arguments=arguments)
     command = run.snapshot.commands.get(name)
@@ -69,16 +69,16 @@ async def expand_prompt(run: Run, executor: Executor, builtins: Mapping[str, Bui
     return Expanded(prompt=prompt, subagent=subagent, attached=attached, command=name, arguments=arguments)
 
 
-def is_builtin(prompt: str, builtins: Mapping[str, Builtin]) -> bool:
-    """Whether a prompt is a command that the model has no part in."""
-    match = _SLASH.match(prompt.strip())
-    return match is not None and match[1] in builtins
+def is_builtin(run: Run, builtins: Mapping[str, Builtin]) -> bool:
+    """Whether a prompt is a command that is code of ours; a file of that name takes its place."""
+    match = _SLASH.match(run.request.prompt.strip())
+    return match is not None and match[1] in builtins and match[1] not in run.snapshot.commands
 
 
-def agent_at_work(run: Run, builtins: Mapping[str, Builtin]) -> Agent:
+def agent_at_work(run: Run) -> Agent:
     """Who will carry out the prompt, told before it is expanded: its command may bring an agent along."""
     match = _SLASH.match(run.request.prompt.strip())
-    if match is None or match[1] in builtins or run.parent is not None:
+    if match is None or run.parent is not None:
         return run.agent
     command = run.snapshot.commands.get(match[1])
     if command is None or command.subtask or not _brings_agent(run, command):

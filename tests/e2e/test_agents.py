@@ -44,6 +44,18 @@ async def test_an_agent_for_one_prompt_and_for_a_session(stage: Stage) -> None:
     assert started(first)["agent"] == "build"
     asked = await stage.run("who are you now", sessionId=first.session_id, agent="ask")
     assert started(asked)["agent"] == "ask"
+    again = await stage.run("who are you then", sessionId=first.session_id)
+    assert started(again)["agent"] == "build", "an agent for one prompt is for that prompt"
+    asked = await stage.client.command(
+        "magent.ask",
+        uri=stage.client.open("a.py").uri,
+        position={"line": 0, "character": 0},
+        question="why?",
+        sessionId=first.session_id,
+    )
+    assert started(await stage.ended(asked))["agent"] == "ask"
+    again = await stage.run("and now", sessionId=first.session_id)
+    assert started(again)["agent"] == "build", "a question in between changes nothing"
     session = await stage.client.command("magent.newSession", agent="ask")
     stage.cast("in a session of ask", say("yes"))
     run = await stage.run("in a session of ask", sessionId=session["sessionId"])

@@ -132,6 +132,20 @@ async def test_the_model_is_told_that_its_edits_are_gone(stage: Stage, session: 
     assert "Taken back: `a.py`" in str(stage.asked("change a.py")[-1].messages)
 
 
+async def test_a_file_of_the_same_name_takes_the_place_of_one_of_ours(stage: Stage) -> None:
+    path = stage.home / "config" / "commands" / "todos.md"
+    path.parent.mkdir(parents=True)
+    path.write_text("---\ndescription: My own list\n---\nMAKE MY LIST\n")
+    stage.tell(path)
+    [listed] = [c for c in await stage.client.command("magent.slashCommands") if c["name"] == "todos"]
+    assert listed["description"] == "My own list"
+    stage.cast("MAKE MY LIST", say("Here it is."))
+    assert (await stage.run("/todos")).text == "Here it is."
+    path.unlink()
+    stage.tell(path)
+    assert (await stage.run("/todos")).text == "The list is empty."
+
+
 async def test_unknown_ones_say_what_was_meant(stage: Stage, session: str) -> None:
     run = await stage.run("/undoo", sessionId=session)
     assert run.stop == "error"
