@@ -47,6 +47,10 @@ def may_use(prefix: str, run: Run, policy: Policy) -> bool:
     names = run.agent.tools
     if names is not None and not any(_meets(name, prefix) for name in names):
         return False
+    own = run.snapshot.registry.layers.get(run.agent.name)
+    if own is not None and any(_names_some(rule, prefix) for rule in own.rules):
+        # Such as `@read-only`, which stands for names that are not known before the server is there.
+        return all(_open(prefix, each) for each in policy.chain() if each is not policy)
     return all(_open(prefix, each) for each in policy.chain())
 
 

@@ -6,8 +6,10 @@ from typing import Any, Final
 
 from magent_lsp.core.messages import Image
 from magent_lsp.core.tool import ToolResult
-from magent_lsp.tools.output import clean
+from magent_lsp.tools.output import clean, wrap_lines
 
+LONGEST: Final = 2_000_000
+"""Characters that are kept at all; what the model sees of them at once is the settings' business."""
 MOST_PICTURES: Final = 8
 LARGEST_PICTURE: Final = 5_000_000
 """Characters of base64; providers refuse larger ones."""
@@ -31,7 +33,7 @@ def to_result(answer: Mapping[str, Any]) -> ToolResult:
     if structured is not None and not _says(texts, structured):
         texts.append(json.dumps(structured, ensure_ascii=False, indent=1))
     failed = answer.get("isError") is True
-    text = "\n".join(texts)
+    text = wrap_lines(_cut("\n".join(texts)))
     if failed and not text.strip():
         text = "The tool failed and did not say why."
     return ToolResult(text=text, failed=failed, images=tuple(pictures))
@@ -74,8 +76,16 @@ def _picture(media_type: Any, data: Any) -> str | Image:
     return Image(media_type=media_type, data=data)
 
 
+def _cut(text: str) -> str:
+    if len(text) <= LONGEST:
+        return text
+    return f"{text[:LONGEST]}\n[… {len(text) - LONGEST} further characters were not kept]"
+
+
 def _says(texts: list[str], structured: Any) -> bool:
-    """Whether a text is the same value as JSON, as servers are asked to give for older clients."""
+    """Whether a text is the same value: as JSON, which servers give for older clients, or as it is."""
+    if isinstance(structured, Mapping) and len(structured) == 1 and "\n".join(texts) in structured.values():
+        return True
     for text in texts:
         try:
             if json.loads(text) == structured:

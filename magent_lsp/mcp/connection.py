@@ -15,7 +15,7 @@ from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 
 from magent_lsp import __version__
 from magent_lsp.core.errors import ToolError, UserError
-from magent_lsp.mcp.definition import Definition, define
+from magent_lsp.mcp.definition import Definition, define_all, on_one_line
 from magent_lsp.mcp.entry import Entry
 from magent_lsp.mcp.http import Errors, http
 from magent_lsp.mcp.questions import Ask, elicit
@@ -116,7 +116,7 @@ class Connection:
         except MCPError as error:
             raise ToolError(await self._failed(error)) from None
         except ValueError as error:
-            words = " ".join(str(error).split())[:300]
+            words = on_one_line(error)
             raise ToolError(f"The MCP server {self.entry.name!r} gave no proper result: {words}") from None
 
     async def current(self, name: str) -> Definition | None:
@@ -164,7 +164,7 @@ class Connection:
             raise
         except TimeoutError:
             self.late = True
-            self.why = f"it did not answer within {START_SECONDS} s"
+            self.why = "it did not answer in time"
         except Exception as error:
             self.why = self.why or in_words(error, self.entry, self._errors.status)
         finally:
@@ -208,7 +208,7 @@ class Connection:
         """Shake hands and list the tools; a server that ends meanwhile is not waited for."""
         work = asyncio.create_task(self._introduce(requests))
         try:
-            async with asyncio.timeout(START_SECONDS):
+            async with asyncio.timeout(max(START_SECONDS, self.entry.patience)):
                 waiting: list[asyncio.Task[Any]] = [work, *([ended] if ended else [])]
                 await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
                 if not work.done() and pipes is not None:
@@ -240,22 +240,12 @@ class Connection:
     # -- its tools ----------------------------------------------------------------------------------
 
     async def _list(self, requests: Requests) -> None:
-        found: dict[str, Definition] = {}
-        left_out: list[str] = []
-        async for said in requests.tools(_MOST_PAGES):
-            try:
-                definition = define(self.entry, said)
-            except UserError as error:
-                name = said.get("name") if isinstance(said, Mapping) else None
-                left_out.append(f"{name!r}: {error}")
-                continue
-            found.setdefault(definition.name, definition)
-            if len(found) == _MOST_TOOLS:
-                left_out.append(f"all after the first {_MOST_TOOLS}")
+        said = []
+        async for item in requests.tools(_MOST_PAGES):
+            said.append(item)
+            if len(said) > _MOST_TOOLS:
                 break
-        # some servers list them in another order each time, which would cost the provider's cache
-        self.tools = {name: found[name] for name in sorted(found)}
-        self.left_out = tuple(left_out)
+        self.tools, self.left_out = await asyncio.to_thread(define_all, self.entry, said, _MOST_TOOLS)
 
     def _list_again(self) -> None:
         before = self._listing
@@ -305,7 +295,7 @@ class Connection:
         async def progress(done: float, total: float | None, message: str | None) -> None:
             call.go_on()
             amount = f"{done:g}/{total:g}" if total else f"{done:g}"
-            report(f"{message[:300]} ({amount})" if message else amount)
+            report(f"{on_one_line(message)} ({amount})" if message else amount)
 
         return progress
 
@@ -320,7 +310,7 @@ class Connection:
     async def _failed(self, error: MCPError) -> str:
         name, message = self.entry.name, error.error.message
         if message not in _LOST:
-            return f"The MCP server {name!r} refused this call: {message}"
+            return f"The MCP server {name!r} refused this call: {on_one_line(message, 2000)}"
         self._over.set()
         await asyncio.wait([self._task], timeout=END_SECONDS)
         why = self.why or message

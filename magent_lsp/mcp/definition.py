@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -55,9 +55,35 @@ def define(entry: Entry, said: Any) -> Definition:
     )
 
 
+def define_all(
+    entry: Entry, said: Sequence[Any], most: int
+) -> tuple[Mapping[str, Definition], tuple[str, ...]]:
+    """The definitions by name, in an order that stays, and what is left out and why."""
+    found: dict[str, Definition] = {}
+    left_out: list[str] = []
+    for item in said[:most]:
+        try:
+            definition = define(entry, item)
+        except UserError as error:
+            name = item.get("name") if isinstance(item, Mapping) else None
+            left_out.append(f"{on_one_line(name, 60)!r}: {error}")
+            continue
+        found.setdefault(definition.name, definition)
+    if len(said) > most:
+        left_out.append(f"all after the first {most}")
+    # some servers list them in another order each time, which would cost the provider's cache
+    return {name: found[name] for name in sorted(found)}, tuple(left_out)
+
+
+def on_one_line(text: object, most: int = 300) -> str:
+    """A server's words for people: short, on one line, with nothing hidden in them."""
+    line = " ".join(reveal(clean(str(text)[: 2 * most])).split())
+    return line if len(line) <= most else f"{line[:most]}…"
+
+
 def _described(entry: Entry, said: Any, note: str) -> str:
     """The description as data: bounded, with nothing hidden in it, and unable to end a part of our prompt."""
-    text = reveal(clean(said)) if isinstance(said, str) else ""
+    text = reveal(clean(said[: 2 * LONGEST])) if isinstance(said, str) else ""
     if len(text) > LONGEST:
         text = f"{text[:LONGEST]}…"
     parts = [text.strip(), note, f"(A tool of the MCP server {entry.name!r}.)"]

@@ -18,7 +18,7 @@ def fit(schema: Any) -> tuple[dict[str, Any], str]:
     if not isinstance(schema, Mapping):
         raise UserError("its input schema is no object")
     if schema.get("type", "object") != "object":
-        raise UserError(f"its input is {schema['type']!r}, but arguments are always an object")
+        raise UserError(f"its input is {str(schema['type'])[:40]!r}, but arguments are always an object")
     if len(json.dumps(schema)) > LARGEST:
         raise UserError(f"its input schema is longer than {LARGEST} characters")
     taken_out = {key: schema[key] for key in _AT_ROOT if key in schema}

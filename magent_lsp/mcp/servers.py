@@ -73,7 +73,7 @@ class _Slot:
                 name=entry.name, ok=True, words="not started yet: the first prompt that can use it does"
             )
         if connection.state == "starting":
-            words = f"{entry.place} has not answered yet; it goes on starting"
+            words = f"{entry.place} has not answered yet; it goes on starting, and its tools come later"
             return Standing(name=entry.name, ok=False, words=words)
         if connection.state == "ended":
             return Standing(name=entry.name, ok=False, words=f"{entry.place} does not run: {connection.why}")

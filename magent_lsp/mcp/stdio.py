@@ -28,6 +28,8 @@ LONGEST: Final = 8_000_000
 """Bytes of one message, and of what is no message between two."""
 _GOODBYE: Final = 0.3
 """Seconds for a server to leave by itself when its input ends."""
+_LARGE: Final = 500_000
+"""Bytes of a message that is parsed in a thread, as it takes a while."""
 _LAST_WORDS: Final = 20
 _LAST_SECONDS: Final = 1
 _CHUNK: Final = 1 << 16
@@ -70,7 +72,9 @@ class Pipes:
         async with self._inward:
             try:
                 async for line in _lines(self.process.stdout):
-                    message = _message(line)
+                    message = (
+                        _message(line) if len(line) < _LARGE else await asyncio.to_thread(_message, line)
+                    )
                     if message is None:
                         noise += len(line) + 1
                         self._skip(line, noise)

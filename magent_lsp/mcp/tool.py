@@ -1,5 +1,6 @@
 """A server's tool as one of ours: it proposes, and is called when the proposal is allowed."""
 
+import asyncio
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -10,7 +11,7 @@ from pydantic import RootModel
 from magent_lsp.core.errors import ToolError
 from magent_lsp.core.tool import Proposal, Subject, Tool, ToolContext, ToolResult
 from magent_lsp.mcp.answers import to_result
-from magent_lsp.mcp.definition import Definition
+from magent_lsp.mcp.definition import Definition, on_one_line
 from magent_lsp.mcp.entry import Entry
 from magent_lsp.mcp.questions import Ask
 from magent_lsp.mcp.schema import lacking
@@ -56,7 +57,8 @@ def make_tool(server: Server, definition: Definition) -> Tool:
             if latest is None or latest.digest != now.digest:
                 raise ToolError(f"The definition of {definition.tool!r} has just changed. Nothing was done.")
             report = _throttled(context.report)
-            return to_result(await server.call(name, input.root, report=report, ask=context.ask))
+            answer = await server.call(name, input.root, report=report, ask=context.ask)
+            return await asyncio.to_thread(to_result, answer)
 
         return Proposal(
             title=_title(server.entry, now),
@@ -81,7 +83,7 @@ def make_tool(server: Server, definition: Definition) -> Tool:
 def _title(entry: Entry, definition: Definition) -> str:
     hint = ", which says that it only reads" if definition.reads else ""
     hint = ", which says that it may destroy" if definition.destroys else hint
-    return f"Use {definition.name[:100]} of the MCP server {entry.name}{hint}"
+    return f"Use {on_one_line(definition.name, 100)} of the MCP server {entry.name}{hint}"
 
 
 def _shown(name: str, arguments: Mapping[str, Any]) -> str:

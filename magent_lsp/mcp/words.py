@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from mcp.shared.exceptions import MCPError
 
 from magent_lsp.core.errors import MagentError
+from magent_lsp.mcp.definition import on_one_line
 from magent_lsp.mcp.entry import Entry
 
 
@@ -18,10 +19,10 @@ def in_words(error: BaseException, entry: Entry, status: int | None) -> str:
         more = "; look at its `headers`" if status in (401, 403) else ""
         return f"it answers with HTTP {status}{more}"
     if isinstance(found, MCPError):
-        return f"it refused to begin: {found.error.message}"
+        return f"it refused to begin: {on_one_line(found.error.message)}"
     if entry.url is not None:
         return f"it cannot be reached: {str(found) or type(found).__name__}"
-    return f"it does not speak the protocol: {found}"
+    return f"it does not speak the protocol: {on_one_line(found)}"
 
 
 def _leaves(error: BaseException) -> Iterator[BaseException]:

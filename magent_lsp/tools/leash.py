@@ -10,7 +10,7 @@ from typing import Final
 from magent_lsp.tools.process import child
 
 _SHELL: Final = "/bin/sh"
-_WATCH: Final = 'read _; kill -TERM -- "-$0"; sleep 1; kill -KILL -- "-$0"'
+_WATCH: Final = 'read _; kill -s TERM -- "-$0"; sleep 1; kill -s KILL -- "-$0"'
 """Waits for the end of a pipe of which only we hold the other end."""
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import uvicorn
 from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, ImageContent, SamplingMessage, TextContent, ToolAnnotations
 from pydantic import BaseModel
@@ -58,7 +59,7 @@ def big() -> str:
 @server.tool()
 def fail() -> str:
     """Fails."""
-    raise ValueError("it is broken")
+    raise ToolError("it is broken")
 
 
 @server.tool()
