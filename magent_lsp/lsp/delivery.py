@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -10,12 +11,17 @@ from urllib.parse import unquote
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from magent_lsp.core.edits import EditOutcome, FileEdit, Outcome
+from magent_lsp.core.document import split_lines
+from magent_lsp.core.edits import EditOutcome, FileEdit, Outcome, TextEdits
+from magent_lsp.engine.merge import merge
 from magent_lsp.lsp.convert import to_path
 from magent_lsp.lsp.documents import Documents
 from magent_lsp.lsp.verify import Bounds, Expectation
+from magent_lsp.store.land import in_thread
 
 logger = logging.getLogger(__name__)
+
+STALE = "The text changed in the editor before the edit arrived there."
 
 _NO_VERDICT = ("connection to the client ended", "wrong shape")
 """Failures that say nothing about whether the edit was made; words of our own wire."""
@@ -50,10 +56,14 @@ class Parcel:
 class Delivery:
     """Delivers edits of one client; the caller holds a lock for each document."""
 
-    def __init__(self, caller: Caller, documents: Callable[[], Documents], bounds: Bounds) -> None:
+    def __init__(
+        self, caller: Caller, documents: Callable[[], Documents], bounds: Bounds, *, drops_stale: bool = False
+    ) -> None:
         self._caller = caller
         self._documents = documents
         self._bounds = bounds
+        self._drops_stale = drops_stale
+        """Whether the client leaves an edit of an older version out, and says that it took it."""
         self._open: dict[str, _Unsettled] = {}
         self._replies: set[asyncio.Task[types.ApplyWorkspaceEditResult | None]] = set()
         self.late: Callable[[EditOutcome], None] | None = None
@@ -133,6 +143,8 @@ class Delivery:
             return await self._refused(parcel, expectation, refusal, again)
         if parcel.landed is not None and await parcel.landed():
             return _outcome(parcel, "applied")
+        if self._drops_stale and await self._dropped(parcel, expectation):
+            return _outcome(parcel, "stale", STALE)
         if await expectation.arrives(self._bounds.change):
             return _outcome(parcel, "applied")
         if expectation.changes and not expectation.closed:
@@ -140,6 +152,14 @@ class Delivery:
         return _outcome(
             parcel, "unknown", "The editor said it had taken the edit, but no change of the text arrived."
         )
+
+    async def _dropped(self, parcel: Parcel, expectation: Expectation) -> bool:
+        """Whether the text that the client tells of next has surely none of the edit in it."""
+        await expectation.changed(self._bounds.change)
+        document = self._documents().open_document(parcel.uri)
+        if expectation.seen or document is None or not isinstance(parcel.edit, TextEdits):
+            return False
+        return await in_thread(_lacks, document.source, parcel.edit.before, parcel.expected)
 
     async def _refused(
         self, parcel: Parcel, expectation: Expectation, refusal: "_Refusal", again: bool
@@ -152,7 +172,7 @@ class Delivery:
         if expectation.seen:
             return _outcome(parcel, "applied")
         if behind or not parcel.unchanged():
-            return _outcome(parcel, "stale", "The text changed in the editor before the edit arrived there.")
+            return _outcome(parcel, "stale", STALE)
         if again:
             return None
         said = f"The editor says: {refusal.reason}" if refusal.reason else "The editor refused the edit."
@@ -249,6 +269,21 @@ def _refusal(reply: "asyncio.Task[types.ApplyWorkspaceEditResult | None]") -> _R
     if isinstance(error, JsonRpcException) and not any(words in text for words in _NO_VERDICT):
         return _Refusal(text, True)
     return None
+
+
+def _lacks(now: str, before: str, expected: str) -> bool:
+    """Whether a text that came of `before` lacks all that makes `expected` of it; False if in doubt."""
+    merged = merge(before, expected, now)
+    if merged is not None:
+        return merged != now
+    # Lines beside the edit's were changed: then what it takes away must be there, and nothing that it adds.
+    here, old, new = (Counter(split_lines(text)) for text in (now, before, expected))
+    taken, added = old - new, new - old
+    return (
+        bool(taken)
+        and all(here[line] >= old[line] for line in taken)
+        and all(here[line] <= old[line] for line in added)
+    )
 
 
 def _key(uri: str) -> str:

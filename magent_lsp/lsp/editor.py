@@ -61,7 +61,8 @@ class LspEditor:
         self._dialogs = Dialogs(self._caller, client, first_is_default=self._first_is_default)
         self._buffers = Buffers(self._documents)
         self._diagnostics = Diagnostics(self._documents())
-        self._delivery = Delivery(self._caller, self._documents, self._bounds)
+        is_neovim = getattr(server.protocol, "client_name", "") == "Neovim"
+        self._delivery = Delivery(self._caller, self._documents, self._bounds, drops_stale=is_neovim)
         self._lanes = Lanes(
             caller=self._caller,
             buffers=self._buffers,
@@ -70,7 +71,7 @@ class LspEditor:
             settings=settings,
             can_save=client.save,
             bounds=self._bounds,
-            is_neovim=getattr(server.protocol, "client_name", "") == "Neovim",
+            is_neovim=is_neovim,
         )
 
     @property
