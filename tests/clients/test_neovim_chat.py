@@ -40,6 +40,12 @@ def vim(desk: Desk) -> Iterator[Vim]:
         editor.close()
 
 
+WITH_PLUGIN = """
+vim.opt.runtimepath:prepend([==[{plugin}]==])
+require('magent_lsp').setup({{ cmd = {server}, prefix = '<leader>m', approval = {{ idle = 0 }} }})
+"""
+
+
 def ask(vim: Vim, message: str) -> None:
     """Write a message at the end, and choose to send it."""
     vim.keys(f"<Esc>Go{message}<Esc>")
@@ -120,3 +126,20 @@ def test_the_selection_of_another_file_is_sent(vim: Vim, desk: Desk) -> None:
     prompt = str(desk.model.requests()[0]["messages"][-1]["content"])
     assert "Selected lines" in prompt
     assert desk.name in prompt
+
+
+def test_the_plugin_leaves_it_as_it_is(desk: Desk) -> None:
+    desk.script({"text": WORDS, "delay": 0.05}, {"text": "Yes."})
+    vim = Vim(desk, WITH_PLUGIN.format(plugin=PLUGIN, server=lua_list(desk.server)))
+    try:
+        vim.edit(desk.root / "talk.magent.md")
+        vim.ready()
+        ask(vim, "Tell me.")
+        vim.wait_text("word9 ")
+        vim.keys("<Esc>Gomine<Esc>")
+        vim.wait("vim.fn.search('word59$', 'nw') > 0")
+        assert vim.text().endswith("word59\n\n## You\n\nmine\n")
+        ask(vim, "Sure?")
+        vim.wait_text("mine\nSure?\n\n## Magent\n\nYes.\n\n## You")
+    finally:
+        vim.close()
