@@ -18,6 +18,7 @@ from magent_lsp.lsp.commands.registry import COMMANDS
 from magent_lsp.store.config_environment import variables
 from magent_lsp.store.config_project import TIGHTENS
 from magent_lsp.store.config_values import fields_of, section_of
+from magent_lsp.store.keys import MCP_SERVER
 from magent_lsp.tools.registry import TOOLS
 from tests.support import clients_matrix, clients_table
 
@@ -85,6 +86,14 @@ def table(head: tuple[str, ...], rows: Rows) -> str:
     lines = [head, tuple("---" for _ in head), *rows]
     cells = ([cell.replace("|", "\\|") for cell in line] for line in lines)
     return "\n".join(f"| {' | '.join(line)} |" for line in cells)
+
+
+def server_table() -> str:
+    """The keys of an entry of `mcpServers`."""
+    return table(
+        ("key", "type", "default", "meaning"),
+        ((f"`{key.name}`", key.type, key.default, key.meaning) for key in MCP_SERVER),
+    )
 
 
 def commands_table() -> str:
@@ -163,6 +172,7 @@ TABLES: Mapping[str, Mapping[str, Callable[[], str]]] = {
         "client": client_table,
         "tightening": tightening_list,
     },
+    "guide/mcp.md": {"entry": server_table},
     "reference/commands.md": {"commands": commands_table},
     "reference/tools.md": {"tools": tools_table},
     "reference/protocol.md": {"events": events_table},
