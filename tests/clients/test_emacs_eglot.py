@@ -156,19 +156,20 @@ def test_two_edits_of_one_reply(desk: Desk, eglot: Batch) -> None:
 
 @pytest.mark.covers("killed")
 def test_a_server_that_was_killed_comes_back(desk: Desk, eglot: Batch) -> None:
-    desk.script(calling("edit_file", path=desk.name, **RENAME), {"text": "Renamed."})
-    eglot("""
+    desk.model.queue({"text": "word " * 500, "delay": 0.1})
+    desk.model.queue(calling("edit_file", path=desk.name, **RENAME), {"text": "Renamed."})
+    eglot(f"""
     (setq eglot-autoreconnect nil)
     (goto-char (point-min))
-    (insert "# unsaved\n")
-    (setq test-choices `(("Choose an option" . ,(lambda () (signal 'quit nil)))))
-    (test-command "magent.prompt" :prompt "Rename it")
-    (test-until (cl-find-if (lambda (it) (string-match-p "Choose an option" (car it))) test-prompts))
+    (insert "# unsaved\\n")
+    (test-command "magent.prompt" :prompt "Take your time")
+    (test-until (with-temp-buffer (url-insert-file-contents "{desk.model.url}/_requests")
+                                  (search-forward "Take your time" nil t)))
     (let ((server (jsonrpc--process (eglot--current-server-or-lose))))
       (signal-process server 'SIGKILL)
       (test-until (not (process-live-p server)))
       (test-until (null (eglot-current-server))))
-    (test-check (string-prefix-p "# unsaved\n" (test-text)))
+    (test-check (string-prefix-p "# unsaved\\n" (test-text)))
     ;; M-x eglot
     (apply #'eglot (eglot--guess-contact))
     (test-until (and (eglot-current-server) eglot--managed-mode))
@@ -176,7 +177,7 @@ def test_a_server_that_was_killed_comes_back(desk: Desk, eglot: Batch) -> None:
     (test-command "magent.prompt" :prompt "Rename it")
     (test-until (test-said "Renamed"))
     (test-check (test-has "def indentation("))
-    (test-check (string-prefix-p "# unsaved\n" (test-text)))
+    (test-check (string-prefix-p "# unsaved\\n" (test-text)))
     """)
 
 
