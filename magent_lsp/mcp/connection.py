@@ -18,7 +18,7 @@ from magent_lsp.core.errors import ToolError, UserError
 from magent_lsp.mcp.definition import Definition, define_all, on_one_line
 from magent_lsp.mcp.entry import Entry
 from magent_lsp.mcp.http import Errors, http
-from magent_lsp.mcp.questions import Ask, elicit
+from magent_lsp.mcp.questions import CANCEL, Ask, elicit
 from magent_lsp.mcp.requests import Requests
 from magent_lsp.mcp.stdio import Pipes, stdio
 from magent_lsp.mcp.words import in_words
@@ -56,6 +56,26 @@ class Call:
 
     def __init__(self, clock: asyncio.Timeout, seconds: float, ask: Ask | None) -> None:
         self.clock, self.seconds, self.ask = clock, seconds, ask
+        self.questions: set[asyncio.Task[Mapping[str, Any]]] = set()
+        """What the server asks the person because of it; they end with it."""
+
+    async def answer(self, server: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Ask the person what the server wants to know."""
+        question = asyncio.create_task(elicit(server, params, self.ask))
+        self.questions.add(question)
+        self.pause()
+        try:
+            await asyncio.wait([question])
+        finally:
+            question.cancel()
+            self.questions.discard(question)
+            self.go_on()
+        return CANCEL if question.cancelled() else question.result()
+
+    def end(self) -> None:
+        """Nobody waits for it any more."""
+        for question in self.questions:
+            question.cancel()
 
     def go_on(self) -> None:
         """The server shows that it lives: it may take as long again."""
@@ -107,6 +127,7 @@ class Connection:
                 try:
                     return await _given_up(requests.call(name, arguments, self._shown(call, report)))
                 finally:
+                    call.end()
                     self._calls.remove(call)
         except TimeoutError:
             name = self.entry.name
@@ -284,12 +305,8 @@ class Connection:
         call = next((each for each in reversed(self._calls) if each.ask is not None), None)
         if call is None:
             return types.ElicitResult(action="decline")
-        call.pause()
-        try:
-            said = params.model_dump(by_alias=True, mode="json", exclude_none=True)
-            return types.ElicitResult.model_validate(dict(await elicit(self.entry.name, said, call.ask)))
-        finally:
-            call.go_on()
+        said = params.model_dump(by_alias=True, mode="json", exclude_none=True)
+        return types.ElicitResult.model_validate(dict(await call.answer(self.entry.name, said)))
 
     def _shown(self, call: Call, report: Callable[[str], None]) -> Callable[..., Any]:
         async def progress(done: float, total: float | None, message: str | None) -> None:

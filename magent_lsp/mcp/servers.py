@@ -76,7 +76,7 @@ class _Slot:
             words = f"{entry.place} has not answered yet; it goes on starting, and its tools come later"
             return Standing(name=entry.name, ok=False, words=words)
         if connection.state == "ended":
-            return Standing(name=entry.name, ok=False, words=f"{entry.place} does not run: {connection.why}")
+            return Standing(name=entry.name, ok=False, words=connection.why)
         count = len(connection.tools)
         words = f"{entry.place} runs, with {count} tool{'' if count == 1 else 's'}"
         return Standing(name=entry.name, ok=True, words=words, left_out=connection.left_out)

@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 import yaml
 
-from tests.support.lsp_client import editor
+from tests.support.lsp_client import NO_ANSWER, NoAnswer, editor
 from tests.support.stage import Ended, Stage, call, on_stage, say
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -145,6 +145,57 @@ async def test_what_a_server_may_ask_of_us(stage: Stage) -> None:
     stage.client.on["magent/input"] = lambda params: None
     run = await use(stage, "ask in vain", "mcp__sample__order")
     assert run.results("mcp__sample__order") == ["cancel None"]
+
+
+async def test_a_question_of_a_server_ends_with_its_call(stage: Stage) -> None:
+    """A dialog that nobody needs any more would keep all later ones from opening."""
+    asked = asyncio.Event()
+
+    def never(params: Any) -> NoAnswer:
+        asked.set()
+        return NO_ANSWER
+
+    stage.client.on["magent/input"] = never
+    stage.client.always = "Allow once"
+    stage.cast("ask for ever", say("", call("mcp__sample__order")), say("Done."))
+    started = await stage.start("ask for ever")
+    async with asyncio.timeout(10):
+        await asked.wait()
+    await stage.client.command("magent.cancel", runId=started["runId"])
+    assert (await stage.ended(started)).stop == "cancelled"
+    del stage.client.on["magent/input"]
+    run = await use(stage, "ask me something else", "mcp__sample__add", a=1, b=2)
+    assert run.stop == "end_turn"
+
+
+async def test_subagents_have_what_their_agent_may(stage: Stage) -> None:
+    stage.client.always = "Allow once"
+    stage.client.questions.clear()
+    both = (
+        call("delegate", agent="general", prompt="count for me"),
+        call("delegate", agent="explore", prompt="look for me"),
+    )
+    stage.cast("share the work", say("", *both), say("Done."))
+    stage.cast("count for me", say("", call("mcp__sample__add", a=1, b=2)), say("three"))
+    stage.cast("look for me", say("nothing"))
+    assert (await stage.run("share the work")).stop == "end_turn"
+    assert "mcp__sample__add" in offered(stage, "count for me")
+    assert not [name for name in offered(stage, "look for me") if name.startswith("mcp__")]
+    assert "add of the MCP server sample" in stage.client.questions[-1]["message"]
+
+
+async def test_a_run_on_a_part_asks_for_every_call(stage: Stage) -> None:
+    """A server could write where the run may not."""
+    configure(stage, permission={"mcp__sample__*": "allow"})
+    await use(stage, "all over the place", "mcp__sample__add", a=1, b=2)
+    assert stage.client.questions == []
+    buffer = stage.client.open("part.py", "x = 1\n")
+    stage.client.always = "Reject"
+    stage.cast("only here", say("", call("mcp__sample__add", a=1, b=2)))
+    run = await stage.run("only here", uri=buffer.uri, scope="buffer")
+    assert run.stop == "rejected"
+    assert [action["title"] for action in stage.client.questions[-1]["actions"]] == ["Allow once", "Reject"]
+    configure(stage)
 
 
 async def test_progress_shows_and_cancel_reaches_the_server(stage: Stage) -> None:
@@ -338,8 +389,8 @@ async def test_a_server_at_an_address(stage: Stage, far: subprocess.Popen[str]) 
     run = await use(stage, "out of reach", "mcp__far__add", a=1, b=2)
     assert run.of("tool_call_finished")[0]["status"] == "failed"
     stage.cast("still gone", say("Done."))
-    run = await stage.run("still gone")
-    assert any("cannot be reached" in event["message"] for event in run.of("notice"))
+    notices = [*run.of("notice"), *(await stage.run("still gone")).of("notice")]  # whichever found it out
+    assert any("cannot be reached" in event["message"] for event in notices)
     configure(stage)
 
 
