@@ -109,7 +109,7 @@ texts = st.lists(lines, max_size=12).map("\n".join)
 @given(texts, texts, texts)
 def test_nobody_can_speak_for_another(said: str, answer: str, message: str) -> None:
     text = template(HEAD, "Talk", [Turn(said=f"s. {said}", answer=f"a. {answer}")])
-    chat = parse(f"{text}m. {quoted(message)}\n")
+    chat = parse(f"{text}{quoted(f'm. {message}')}\n")
     [turn] = chat.turns
     assert turn.said.startswith("s.")
     assert turn.answer.startswith("a.")
