@@ -17,7 +17,7 @@ from magent_lsp import __version__
 from magent_lsp.core.errors import ToolError, UserError
 from magent_lsp.mcp.definition import Definition, define_all, on_one_line
 from magent_lsp.mcp.entry import Entry
-from magent_lsp.mcp.http import Errors, http
+from magent_lsp.mcp.http import Watch, http
 from magent_lsp.mcp.questions import CANCEL, Ask, elicit
 from magent_lsp.mcp.requests import Requests
 from magent_lsp.mcp.stdio import Pipes, stdio
@@ -109,7 +109,7 @@ class Connection:
         self._over = asyncio.Event()
         self._calls: list[Call] = []
         self._listing: asyncio.Task[None] | None = None
-        self._errors = Errors()
+        self._watch = Watch()
         self._task = asyncio.create_task(self._live(), name=f"MCP server {entry.name}")
 
     async def call(
@@ -187,7 +187,7 @@ class Connection:
             self.late = True
             self.why = "it did not answer in time"
         except Exception as error:
-            self.why = self.why or in_words(error, self.entry, self._errors.status)
+            self.why = self.why or in_words(error, self.entry, self._watch.status)
         finally:
             self.state, self._requests = "ended", None
             self.why = self._around.redact(self.why or "it was ended")
@@ -200,7 +200,7 @@ class Connection:
     async def _transport(self) -> AsyncIterator[tuple[Any, Pipes | None]]:
         entry, around = self.entry, self._around
         if entry.command is None:
-            async with http(entry, self._errors) as line:
+            async with http(entry, self._watch) as line:
                 yield line, None
             return
         cwd = around.cwd / entry.cwd if entry.cwd else around.cwd

@@ -421,3 +421,15 @@ async def test_no_server_is_left_behind(tmp_path: Path, way: str) -> None:
             await client.shutdown()
         await client.process.wait()
         await until(lambda: all(map(gone, running)))
+
+
+async def test_without_the_library_all_else_works(tmp_path: Path) -> None:
+    without = "import sys; sys.modules['mcp'] = None; from magent_lsp.cli import main; main()"
+    servers = {"odd": odd()}
+    async with editor(
+        tmp_path, script=[{"text": "Hello"}], settings={"mcpServers": servers}, code=without
+    ) as client:
+        started = await client.command("magent.prompt", prompt="hi")
+        assert (await client.finished(started["runId"]))["text"] == "Hello"
+        problems = [each["message"] for each in (await client.command("magent.status"))["problems"]]
+        assert any("pip install 'magent-lsp[mcp]'" in problem for problem in problems)
