@@ -15,10 +15,12 @@ from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 
 from magent_lsp import __version__
 from magent_lsp.core.errors import ToolError, UserError
-from magent_lsp.mcp.definition import Definition, define_all, on_one_line
+from magent_lsp.mcp.calls import Call
+from magent_lsp.mcp.catalogue import Catalogue
+from magent_lsp.mcp.definition import Definition, on_one_line
 from magent_lsp.mcp.entry import Entry
 from magent_lsp.mcp.http import Watch, http
-from magent_lsp.mcp.questions import CANCEL, Ask, elicit
+from magent_lsp.mcp.questions import Ask
 from magent_lsp.mcp.requests import Requests
 from magent_lsp.mcp.stdio import Pipes, stdio
 from magent_lsp.mcp.words import in_words
@@ -27,12 +29,7 @@ logger = logging.getLogger(__name__)
 
 START_SECONDS: Final = 60
 """A server that has not listed its tools by then is given up."""
-LIST_SECONDS: Final = 15
 END_SECONDS: Final = 2
-_GIVE_UP_SECONDS: Final = 0.3
-"""For the word to the server that a call is cancelled."""
-_MOST_TOOLS: Final = 2_000
-_MOST_PAGES: Final = 100
 
 _LOST: Final = frozenset({"Connection closed", "Session terminated", "Server returned an error response"})
 """What the library says when the server, or only its memory of us, is gone; codes do not tell them apart."""
@@ -51,43 +48,6 @@ class Around:
     redact: Callable[[str], str]
 
 
-class Call:
-    """A call that waits for its result."""
-
-    def __init__(self, clock: asyncio.Timeout, seconds: float, ask: Ask | None) -> None:
-        self.clock, self.seconds, self.ask = clock, seconds, ask
-        self.questions: set[asyncio.Task[Mapping[str, Any]]] = set()
-        """What the server asks the person because of it; they end with it."""
-
-    async def answer(self, server: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Ask the person what the server wants to know."""
-        question = asyncio.create_task(elicit(server, params, self.ask))
-        self.questions.add(question)
-        self.pause()
-        try:
-            await asyncio.wait([question])
-        finally:
-            question.cancel()
-            self.questions.discard(question)
-            self.go_on()
-        return CANCEL if question.cancelled() else question.result()
-
-    def end(self) -> None:
-        """Nobody waits for it any more."""
-        for question in self.questions:
-            question.cancel()
-
-    def go_on(self) -> None:
-        """The server shows that it lives: it may take as long again."""
-        if not self.clock.expired():
-            self.clock.reschedule(asyncio.get_running_loop().time() + self.seconds)
-
-    def pause(self) -> None:
-        """A person is asked: the time does not count."""
-        if not self.clock.expired():
-            self.clock.reschedule(None)
-
-
 class Connection:
     """A server and its tools."""
 
@@ -98,17 +58,13 @@ class Connection:
         """Why it ended, in words."""
         self.late = False
         """It ended since it did not answer."""
-        self.tools: Mapping[str, Definition] = {}
-        """By the server's names, in their order."""
-        self.left_out: tuple[str, ...] = ()
-        """Tools that cannot be offered, and why."""
         self.settled = asyncio.Event()
         """Set when it is ready or has ended."""
         self._around = around
         self._requests: Requests | None = None
         self._over = asyncio.Event()
         self._calls: list[Call] = []
-        self._listing: asyncio.Task[None] | None = None
+        self._catalogue: Catalogue | None = None
         self._watch = Watch()
         self._task = asyncio.create_task(self._live(), name=f"MCP server {entry.name}")
 
@@ -119,39 +75,43 @@ class Connection:
         requests = self._requests
         if requests is None or self.state != "ready":
             raise ToolError(self._gone())
-        seconds = self.entry.timeout
+        call = Call(self.entry.timeout, report, ask)
+        self._calls.append(call)
         try:
-            async with asyncio.timeout(seconds) as clock:
-                call = Call(clock, seconds, ask)
-                self._calls.append(call)
-                try:
-                    return await _given_up(requests.call(name, arguments, self._shown(call, report)))
-                finally:
-                    call.end()
-                    self._calls.remove(call)
+            return await call.result(lambda progress: requests.call(name, arguments, progress))
         except TimeoutError:
-            name = self.entry.name
+            server, seconds = self.entry.name, self.entry.timeout
             raise ToolError(
-                f"The MCP server {name!r} did not answer within {seconds:g} s; the call was cancelled."
+                f"The MCP server {server!r} did not answer within {seconds:g} s; the call was cancelled."
             ) from None
         except MCPError as error:
             raise ToolError(await self._failed(error)) from None
         except ValueError as error:
             words = on_one_line(error)
             raise ToolError(f"The MCP server {self.entry.name!r} gave no proper result: {words}") from None
+        finally:
+            self._calls.remove(call)
+
+    @property
+    def tools(self) -> Mapping[str, Definition]:
+        """Its tools by its own names, in an order that stays."""
+        return self._catalogue.tools if self._catalogue is not None else {}
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Tools that cannot be offered, and why."""
+        return self._catalogue.left_out if self._catalogue is not None else ()
 
     async def current(self, name: str) -> Definition | None:
         """The definition of a tool as it is now; waits for a new list if there is one on its way."""
-        if self._listing is not None:
-            await asyncio.wait([self._listing], timeout=LIST_SECONDS)
+        if self._catalogue is not None:
+            await self._catalogue.settle()
         return self.tools.get(name)
 
     async def refresh(self) -> None:
-        """List the tools anew, where the server does not tell by itself when they change."""
-        if self.state == "ready" and self._requests is not None and not self._requests.tells:
-            self._list_again()
-            if self._listing is not None:
-                await asyncio.wait([self._listing], timeout=LIST_SECONDS)
+        """See that the tools are those of now, before a run is shown them."""
+        if self.state == "ready" and self._catalogue is not None:
+            await self._catalogue.refresh()
 
     async def close(self) -> None:
         """End it, and all that it started; bounded."""
@@ -191,8 +151,8 @@ class Connection:
         finally:
             self.state, self._requests = "ended", None
             self.why = self._around.redact(self.why or "it was ended")
-            if self._listing is not None:
-                self._listing.cancel()
+            if self._catalogue is not None:
+                self._catalogue.close()
             self.settled.set()
             logger.info("MCP server %r: %s", self.entry.name, self.why)
 
@@ -242,13 +202,14 @@ class Connection:
                 raise
         finally:
             work.cancel()
-            await asyncio.wait([work])
+            await asyncio.wait([work], timeout=END_SECONDS)
         self._requests, self.state = requests, "ready"
         self.settled.set()
 
     async def _introduce(self, requests: Requests) -> None:
         await requests.introduce()
-        await self._list(requests)
+        self._catalogue = Catalogue(self.entry, requests)
+        await self._catalogue.read()
 
     async def _wait(self, ended: "asyncio.Task[Any] | None") -> None:
         over = asyncio.create_task(self._over.wait())
@@ -258,35 +219,11 @@ class Connection:
         finally:
             over.cancel()
 
-    # -- its tools ----------------------------------------------------------------------------------
-
-    async def _list(self, requests: Requests) -> None:
-        said = []
-        async for item in requests.tools(_MOST_PAGES):
-            said.append(item)
-            if len(said) > _MOST_TOOLS:
-                break
-        self.tools, self.left_out = await asyncio.to_thread(define_all, self.entry, said, _MOST_TOOLS)
-
-    def _list_again(self) -> None:
-        before = self._listing
-        if self._requests is not None and self.state == "ready":
-            self._listing = asyncio.create_task(self._relist(self._requests, before))
-
-    async def _relist(self, requests: Requests, before: "asyncio.Task[None] | None") -> None:
-        if before is not None:
-            await asyncio.wait([before])
-        try:
-            async with asyncio.timeout(LIST_SECONDS):
-                await self._list(requests)
-        except (MCPError, TimeoutError, ValueError) as error:
-            logger.warning("MCP server %r did not list its tools: %s", self.entry.name, error)
-
     # -- what it says and asks ----------------------------------------------------------------------
 
     async def _hear(self, message: IncomingMessage) -> None:
-        if isinstance(message, types.ToolListChangedNotification):
-            self._list_again()
+        if isinstance(message, types.ToolListChangedNotification) and self._catalogue is not None:
+            self._catalogue.changed()
 
     async def _log(self, params: types.LoggingMessageNotificationParams) -> None:
         text = self._around.redact(str(params.data))[:500]
@@ -308,14 +245,6 @@ class Connection:
         said = params.model_dump(by_alias=True, mode="json", exclude_none=True)
         return types.ElicitResult.model_validate(dict(await call.answer(self.entry.name, said)))
 
-    def _shown(self, call: Call, report: Callable[[str], None]) -> Callable[..., Any]:
-        async def progress(done: float, total: float | None, message: str | None) -> None:
-            call.go_on()
-            amount = f"{done:g}/{total:g}" if total else f"{done:g}"
-            report(f"{on_one_line(message)} ({amount})" if message else amount)
-
-        return progress
-
     # -- in words -----------------------------------------------------------------------------------
 
     def _gone(self) -> str:
@@ -335,22 +264,3 @@ class Connection:
             f"The MCP server {name!r} was lost during this call ({why}); what it did of it is not known. "
             "It is started again with the next prompt."
         )
-
-
-async def _given_up(work: Any) -> Mapping[str, Any]:
-    """The outcome of a request; one that is given up tells the server, and is not waited for long."""
-    task: asyncio.Task[Mapping[str, Any]] = asyncio.create_task(work)
-    try:
-        await asyncio.wait([task])
-        return task.result()
-    finally:
-        if not task.done():
-            task.add_done_callback(_forget)
-            task.cancel()
-            await asyncio.wait([task], timeout=_GIVE_UP_SECONDS)
-
-
-def _forget(task: "asyncio.Task[Any]") -> None:
-    """Take the exception of a task that nobody waits for."""
-    if not task.cancelled():
-        task.exception()

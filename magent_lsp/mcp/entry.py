@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
@@ -65,8 +66,11 @@ class Entry:
 
     @property
     def place(self) -> str:
-        """Where it is, for people."""
-        return f"`{self.command}`" if self.command else str(self.url)
+        """Where it is, for people, without what may be secret."""
+        if self.command:
+            return f"`{self.command}`"
+        parts = urlsplit(str(self.url))
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
     @property
     def identity(self) -> tuple[Any, ...]:

@@ -28,7 +28,7 @@ class Watch:
 
     async def see(self, response: httpx2.Response) -> None:
         """Look at the head of an answer; a hook of the client."""
-        if response.status_code >= 400:
+        if response.status_code >= 400 and response.request.method == "POST":  # a GET may be refused
             self.status = response.status_code
         if "json" in response.headers.get("content-type", "") and isinstance(
             response.stream, httpx2.AsyncByteStream

@@ -17,11 +17,11 @@ def in_words(error: BaseException, entry: Entry, status: int | None) -> str:
         return str(found).rstrip(".")
     if status is not None:
         more = "; look at its `headers`" if status in (401, 403) else ""
-        return f"{entry.url} answers with HTTP {status}{more}"
+        return f"{entry.place} answers with HTTP {status}{more}"
     if isinstance(found, MCPError):
         return f"it refused to begin: {on_one_line(found.error.message)}"
     if entry.url is not None:
-        return f"{entry.url} cannot be reached: {str(found) or type(found).__name__}"
+        return f"{entry.place} cannot be reached: {str(found) or type(found).__name__}"
     return f"it does not speak the protocol: {on_one_line(found)}"
 
 

@@ -205,3 +205,22 @@ async def test_a_message_without_end_ends_the_server(house: House) -> None:
     flood = "import sys\nwhile True: sys.stdout.write('{' + 'x' * 100_000)"
     assert await house.tools(my={"command": "python3", "args": ["-c", flood]}) == {}
     assert "more than 8 MB" in house.told[0]
+
+
+async def test_a_definition_that_cannot_be_seen_is_not_called(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that says that its tools are others now, and does not show them, gets no calls."""
+    monkeypatch.setattr("magent_lsp.mcp.catalogue.LIST_SECONDS", 0.1)
+    tools = await house.tools(my=odd("coy"))
+    await house.use(tools["mcp__my__change"])
+    with pytest.raises(ToolError, match="does not offer 'echo' any more"):
+        await house.use(tools["mcp__my__echo"])
+
+
+async def test_a_server_that_changes_without_end(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("magent_lsp.mcp.catalogue.LIST_SECONDS", 0.1)
+    tools = await house.tools(my=odd("restless"))
+    await house.use(tools["mcp__my__change"])
+    with pytest.raises(ToolError, match="does not stop changing its tools"):
+        await house.use(tools["mcp__my__echo"])

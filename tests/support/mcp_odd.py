@@ -4,7 +4,8 @@
 
 `mute`: answers nothing. `noisy`: prints what is no message. `many`: 500 tools. `modern`: knows no handshake.
 `stubborn`: stays when its input ends, and at SIGTERM. `leaver`: ends at once. `odd`: tools that cannot be
-offered. `pids=FILE`: writes the number of each process into the file.
+offered. `coy`: shows its tools once. `restless`: changes them all the time. `pids=FILE`: writes the number of
+each process into the file. `cancelled=FILE`: writes there when a call is cancelled.
 """
 
 import json
@@ -96,7 +97,11 @@ def answer(message):
             "cacheScope": "private",
         }
         send({"id": number, "result": result})
+    elif method == "tools/list" and "coy" in WORDS and "everybody" in VERSION["description"]:
+        return
     elif method == "tools/list":
+        if "restless" in WORDS and "everybody" in VERSION["description"]:
+            send({"method": "notifications/tools/list_changed"})
         more = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"} if "modern" in WORDS else {}
         send({"id": number, "result": {"tools": tools(), **more}})
     elif method == "tools/call":
