@@ -137,7 +137,7 @@ class Desk:
         path.write_text(json.dumps([_scripted(reply) for reply in replies]), encoding="utf-8")
         self.configure(model=f"scripted:{path}")
 
-    def wait_requests(self, number: int, seconds: float = 20) -> list[dict[str, Any]]:
+    def wait_requests(self, number: int, seconds: float = 60) -> list[dict[str, Any]]:
         """The chat requests, once there are so many."""
         wait_until(lambda: len(self.model.requests()) >= number, seconds, f"{number} requests to the model")
         return self.model.requests()
@@ -236,7 +236,7 @@ class Tmux:
         """What is on the screen now."""
         return self._tmux("capture-pane", "-p", *(["-e"] if colours else []))
 
-    def wait(self, wanted: str | Callable[[str], bool], seconds: float = 20) -> str:
+    def wait(self, wanted: str | Callable[[str], bool], seconds: float = 60) -> str:
         """The screen, once a text is on it, or once a function of it holds."""
         holds = wanted if callable(wanted) else (lambda screen: wanted in screen)
         last = ""

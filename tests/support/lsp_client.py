@@ -169,7 +169,7 @@ class LspClient:
 
     # -- messages -----------------------------------------------------------------------------------
 
-    async def request(self, method: str, params: Any = None, *, seconds: float = 20) -> Any:
+    async def request(self, method: str, params: Any = None, *, seconds: float = 60) -> Any:
         """The result of a request; ResponseError if it is an error."""
         _, answer = self.send_request(method, params)
         async with asyncio.timeout(seconds):
@@ -206,7 +206,7 @@ class LspClient:
         params = {"command": command["command"], "arguments": command.get("arguments")}
         return await self.request("workspace/executeCommand", params)
 
-    async def until(self, what: Callable[[], Any], seconds: float = 15) -> Any:
+    async def until(self, what: Callable[[], Any], seconds: float = 60) -> Any:
         """Wait until something holds; returns what it gave. AssertionError tells what came instead."""
         try:
             async with asyncio.timeout(seconds), self._news:
@@ -225,7 +225,7 @@ class LspClient:
         """The events of a run."""
         return [event["event"] for event in self.events if event["runId"] == run_id]
 
-    async def finished(self, run_id: str, seconds: float = 20) -> dict[str, Any]:
+    async def finished(self, run_id: str, seconds: float = 60) -> dict[str, Any]:
         """The `run_finished` event, for clients that declared events; `magent/wait` for others."""
         found: dict[str, Any] = await self.request("magent/wait", {"runId": run_id}, seconds=seconds)
         return found

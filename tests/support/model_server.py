@@ -137,14 +137,14 @@ class ModelServer:
         with self._news:
             return list(self._requests)
 
-    def wait_requests(self, number: int = 1, seconds: float = 10) -> list[Request]:
+    def wait_requests(self, number: int = 1, seconds: float = 60) -> list[Request]:
         """Blocks until so many chat requests have come; AssertionError if they do not."""
         with self._news:
             if not self._news.wait_for(lambda: self._count() >= number, seconds):
                 raise AssertionError(f"{self._count()} requests came within {seconds} s, not {number}")
         return self.requests
 
-    async def arrived(self, number: int = 1, seconds: float = 10) -> list[Request]:
+    async def arrived(self, number: int = 1, seconds: float = 60) -> list[Request]:
         """As `wait_requests`, for a test that is async."""
         return await asyncio.to_thread(self.wait_requests, number, seconds)
 
