@@ -232,6 +232,8 @@ async def test_the_lists_and_the_doctor_know_them(stage: Stage) -> None:
     assert not [t for t in await stage.client.command("magent.tools", agent="ask") if "mcp" in t["name"]]
     verdict = await stage.client.command("magent.explainPermission", tool="mcp__sample__add", arguments={})
     assert verdict["verdict"] == "ask"
+    unknown = await stage.client.command("magent.explainPermission", tool="mcp__no__such", arguments={})
+    assert unknown["verdict"] == "ask", "rules speak of servers that do not run too"
     run = await stage.run("/doctor")
     assert "**sample**" in run.text
     assert "tools" in run.text
