@@ -185,10 +185,8 @@ class _Parser:
         """Make the rule; whatever is not a verdict is a deny."""
         if not isinstance(verdict, str) or verdict not in STRICTNESS:
             named = " of ".join(repr(key) for key in reversed(keys))
-            self.problem(
-                keys,
-                f"{named}: {verdict!r} is not a verdict (allow, ask, deny){_hint(verdict)}; it counts as deny",
-            )
+            wrong = f"{named}: {verdict!r} is not a verdict (allow, ask, deny){_hint(verdict)}"
+            self.problem(keys, f"{wrong}; it counts as deny")
             verdict = "deny"
         source = Source(name=self.source.name, line=self.line(keys))
         for tool in ("edit_file", "write_file") if keys[0] == "edit" else (keys[0],):

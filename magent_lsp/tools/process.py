@@ -104,20 +104,22 @@ async def child(
 
 async def kill(process: Process) -> None:
     """End a child and all that it started, also what moved to another session; returns when it is reaped."""
-    strays: list[int] = []
+    members = process_tree.Members([], [])
     try:
         async with asyncio.timeout(GRACE):
-            strays = await asyncio.to_thread(process_tree.strays, process.pid)
-            process_tree.send(signal.SIGTERM, process.pid, strays)
+            members = await asyncio.to_thread(process_tree.members, process.pid)
+            process_tree.send(signal.SIGTERM, process.pid, members.outside)
             await process.wait()
             while process_tree.exists(process.pid):  # noqa: ASYNC110 - the system tells nobody of that
                 await asyncio.sleep(0.01)
     except TimeoutError:
         pass
     finally:
-        process_tree.send(signal.SIGKILL, process.pid, strays)
-        for stray in strays:
-            os.close(stray)
+        # Also those that were in the group a moment ago: the polite signal may have made them leave it.
+        everyone = members.inside + members.outside
+        process_tree.send(signal.SIGKILL, process.pid, everyone)
+        for member in everyone:
+            os.close(member)
         await process.wait()
 
 

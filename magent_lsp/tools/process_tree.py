@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _PROC = Path("/proc")
-_MOST_STRAYS = 200
+_MOST = 400
 
 
 class _Entry(NamedTuple):
@@ -18,13 +18,21 @@ class _Entry(NamedTuple):
     session: int
 
 
-def send(number: signal.Signals, group: int, strays: Sequence[int]) -> None:
-    """Signal every process of a group and the strays; those that are gone are no error."""
+class Members(NamedTuple):
+    """Descriptors of processes."""
+
+    inside: list[int]
+    """In the process group of their root."""
+    outside: list[int]
+
+
+def send(number: signal.Signals, group: int, more: Sequence[int]) -> None:
+    """Signal every process of a group and some more; those that are gone are no error."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
-    for stray in strays:
+    for member in more:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            signal.pidfd_send_signal(stray, number)
+            signal.pidfd_send_signal(member, number)
 
 
 def exists(group: int) -> bool:
@@ -46,22 +54,23 @@ def runs(group: int) -> bool:
     return not table or any(entry.group == group and entry.state not in "ZX" for entry in table.values())
 
 
-def strays(root: int) -> list[int]:
-    """Descriptors of a child's descendants that left its process group; Linux only, elsewhere none.
+def members(root: int) -> Members:
+    """Descriptors of a child's descendants, those in its process group too; Linux only, elsewhere none.
 
-    Descriptors, since a number may belong to another process by the time it is used. The caller closes them.
+    Descriptors, since a number may belong to another process by the time it is used, and since a member of
+    the group may leave it the moment after. The caller closes them.
     """
-    if not hasattr(os, "pidfd_open"):
-        return []
-    table = _table()
-    found: list[int] = []
-    for pid, entry in table.items():
-        if entry.group != root and (entry.session == root or _descends(pid, root, table)):
-            with contextlib.suppress(OSError):
-                found.append(os.pidfd_open(pid))
-        if len(found) == _MOST_STRAYS:
-            break
-    return found
+    inside: list[int] = []
+    outside: list[int] = []
+    if hasattr(os, "pidfd_open"):
+        table = _table()
+        for pid, entry in table.items():
+            if len(inside) + len(outside) == _MOST:
+                break
+            if entry.group == root or entry.session == root or _descends(pid, root, table):
+                with contextlib.suppress(OSError):
+                    (inside if entry.group == root else outside).append(os.pidfd_open(pid))
+    return Members(inside, outside)
 
 
 def _table() -> dict[int, _Entry]:

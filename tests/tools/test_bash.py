@@ -149,7 +149,7 @@ async def test_the_loop_is_not_blocked(tmp_path: Path) -> None:
 
 async def test_files_that_look_like_a_repository_make_git_run_nothing(tmp_path: Path) -> None:
     """They can be written one by one as ordinary files, and `git status` needs no question."""
-    config = "[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = \"touch ran; false\"\n"
+    config = '[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = "touch ran; false"\n'
     write(tmp_path, {"HEAD": "ref: refs/heads/main\n", "config": config, "objects/x": "", "refs/x": ""})
     result = await call(TOOL, context_for(tmp_path), command="git status; git rev-parse --git-dir; ls")
     assert not (tmp_path / "ran").exists()

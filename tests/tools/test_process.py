@@ -3,6 +3,7 @@
 import asyncio
 import os
 import resource
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +24,7 @@ async def run(
     return await process.run(["bash", "-c", command], cwd=folder, env=ENV, timeout=timeout, keep=keep, **more)  # type: ignore[arg-type]
 
 
-async def eventually(holds: Callable[[], bool], seconds: float = 5) -> None:
+async def eventually(holds: Callable[[], bool], seconds: float = 20) -> None:
     """Wait for something that another process does."""
     async with asyncio.timeout(seconds):
         while not holds():  # noqa: ASYNC110 - another process tells nobody
@@ -113,6 +114,19 @@ async def test_cancel_ends_the_whole_tree_within_a_second(tmp_path: Path) -> Non
         await task
     await eventually(lambda: not any(map(alive, pids(tmp_path))))
     assert time.monotonic() - start < 1
+
+
+async def test_a_child_that_leaves_when_it_is_asked_to_end_is_ended_all_the_same(tmp_path: Path) -> None:
+    code = (
+        "import os, signal, time; signal.signal(signal.SIGTERM, lambda *_: os.setsid()); "
+        "open('pids', 'a').write(f'{os.getpid()}\\n'); time.sleep(60); time.sleep(60)"
+    )
+    task = asyncio.create_task(run(f'{sys.executable} -c "{code}" & wait', tmp_path))
+    await eventually(lambda: len(pids(tmp_path)) == 1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await eventually(lambda: not alive(pids(tmp_path)[0]))
 
 
 async def test_a_second_cancel_cannot_save_the_tree(tmp_path: Path) -> None:
