@@ -87,7 +87,7 @@ class Talk:
         self.stage.client._tell(self.buffer)
 
     async def sees(self, part: str) -> None:
-        """Wait until a text is in the document, and the editor has told of it, as it does before it closes one."""
+        """Wait until a text is in the document, and the editor has told of it."""
         await self.stage.client.until(lambda: part in self.text)
         self.stage.client._tell(self.buffer)
 
