@@ -23,20 +23,26 @@ OLD = "    return line[: len(line) - len(line.lstrip(BLANKS))]"
 NEW = "    return line.removesuffix(line.lstrip(BLANKS))"
 
 
-def test_a_first_edit(desk: Desk, tmux: Callable[..., Tmux], pictures: Path) -> None:
-    edit = calling(
-        "edit_file", "`lstrip` runs **once** then.", path=desk.name, old_string=OLD, new_string=NEW
-    )
-    desk.model.queue(calling("read_file", path=desk.name), edit, {"text": "It says what it takes away."})
+def start(desk: Desk, tmux: Callable[..., Tmux]) -> Tmux:
+    """Neovim with the plugin, in the desk's file."""
     init = desk.home / "init.lua"
     init.write_text(INIT.format(plugin=PLUGIN, server=lua_list(desk.server)))
     command = [binary(), "-n", "-u", str(init), "+13", str(desk.file)]
     terminal = tmux(command, env={**desk.env, "COLORTERM": "truecolor"}, size="136x40")
     terminal.wait("13:")
+    return terminal
+
+
+def test_a_first_edit(desk: Desk, tmux: Callable[..., Tmux], pictures: Path) -> None:
+    edit = calling(
+        "edit_file", "`lstrip` runs **once** then.", path=desk.name, old_string=OLD, new_string=NEW
+    )
+    desk.model.queue(calling("read_file", path=desk.name), edit, {"text": "It says what it takes away."})
+    terminal = start(desk, tmux)
     terminal.keys("Space", "m", "m")
     terminal.wait("Ask or tell", 60)
     terminal.type("Make this easier to read")
-    terminal.keys("C-s", "Escape")
+    terminal.keys("C-s")
     # It takes the cursor by itself, as nobody types.
     terminal.wait(lambda screen: "Magent asks" in screen and "takes the cursor here" not in screen, 60)
     screen = terminal.wait("Show the whole file, before and after")
@@ -51,3 +57,40 @@ def test_a_first_edit(desk: Desk, tmux: Callable[..., Tmux], pictures: Path) -> 
     terminal.wait("done · 1 edit applied")
     take(terminal, pictures / "neovim-done.png", title="Neovim")
     assert NEW.strip() in terminal.screen()
+
+
+def test_y_answers_the_question_of_what_one_has_just_sent(desk: Desk, tmux: Callable[..., Tmux]) -> None:
+    """Who sends from insert mode must not write a `y` into the next message instead."""
+    desk.script(calling("edit_file", path=desk.name, old_string=OLD, new_string=NEW), {"text": "Clearer."})
+    terminal = start(desk, tmux)
+    terminal.keys("Space", "m", "m")
+    terminal.wait("Ask or tell", 60)
+    terminal.type("Make this easier to read")
+    terminal.wait("-- INSERT --")
+    terminal.keys("C-s")
+    terminal.wait(lambda screen: "Magent asks" in screen and "cursor" not in screen, 60)
+    assert "-- INSERT --" not in terminal.screen()
+    terminal.keys("y")
+    terminal.wait("done · 1 edit applied")
+    assert NEW.strip() in terminal.screen()
+    assert "Ask or tell" in terminal.screen(), "nothing is written for the next message"
+
+
+def test_a_question_says_to_somebody_who_types_how_to_reach_it(desk: Desk, tmux: Callable[..., Tmux]) -> None:
+    """`:Magent pending` would be typed into the text; and what is typed answers nothing."""
+    desk.script(calling("edit_file", path=desk.name, old_string=OLD, new_string=NEW), {"text": "Clearer."})
+    terminal = start(desk, tmux)
+    terminal.keys("Space", "m", "m")
+    terminal.wait("Ask or tell", 60)
+    terminal.type("Make this easier to read")
+    terminal.keys("C-s", "i")
+    terminal.wait(
+        lambda screen: "<Esc>, and the cursor comes here" in screen and "-- INSERT --" in screen, 60
+    )
+    terminal.type("yes, yes")
+    terminal.wait("yes, yes")
+    terminal.keys("Escape")
+    terminal.wait(lambda screen: "Magent asks" in screen and "cursor" not in screen, 60)
+    terminal.keys("y")
+    terminal.wait("done · 1 edit applied")
+    assert "yes, yes" in terminal.screen()

@@ -123,7 +123,13 @@ local function paint(bufnr, lines, first, request, keys)
   end
 end
 
-local FOOTER = ' :Magent pending takes the cursor here '
+---How one comes to the window from where one is: `:` is a letter in insert mode.
+local function footer()
+  if vim.api.nvim_get_mode().mode == 'n' then
+    return ' :Magent pending takes the cursor here '
+  end
+  return ' <Esc>, and the cursor comes here '
+end
 
 local function window_for(lines, count, focus)
   local longest = 60
@@ -147,7 +153,7 @@ local function window_for(lines, count, focus)
     border = config.current.approval.border,
     title = title,
     title_pos = 'center',
-    footer = not focus and FOOTER or nil,
+    footer = not focus and footer() or nil,
     footer_pos = not focus and 'center' or nil,
     zindex = 60,
   }
@@ -181,6 +187,7 @@ local function focus_soon(window)
     if not open or open.window ~= window or not vim.api.nvim_win_is_valid(window) then
       return
     elseif not idle() then
+      vim.api.nvim_win_set_config(window, { footer = footer(), footer_pos = 'center' })
       return focus_soon(window)
     end
     vim.api.nvim_set_current_win(window)

@@ -117,6 +117,8 @@ local function send()
   end
   vim.api.nvim_buf_set_lines(input, 0, -1, false, { '' })
   placeholder()
+  -- A question is answered with a key, which must not end up in the next message.
+  vim.cmd.stopinsert()
   M.say(text)
 end
 
