@@ -99,8 +99,8 @@ It is always asked for, each time."
   (when (file-remote-p root)
     (user-error "Magent works on local files; %s is remote" root))
   (unless (executable-find (car magent-lsp-server-command))
-    (user-error "There is no program %S: install it with `pip install magent-lsp', \
-or set `magent-lsp-server-command'" (car magent-lsp-server-command)))
+    (user-error "There is no program %S: install it with `pipx install .' in a checkout \
+of magent-lsp (see its README), or set `magent-lsp-server-command'" (car magent-lsp-server-command)))
   (let* ((name (format "magent %s" (file-name-nondirectory (directory-file-name root))))
          (default-directory root)
          (conn (magent-lsp-connection

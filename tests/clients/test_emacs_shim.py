@@ -425,7 +425,7 @@ def test_a_missing_server_is_said_with_what_to_do(desk: Desk, batch: Batch) -> N
     (setq magent-lsp-server-command '("false"))
     (princ (condition-case err (magent-lsp-ensure) (user-error (cadr err))))
     """)
-    assert "pip install magent-lsp" in out
+    assert "checkout of magent-lsp" in out
     assert "did not start" in out
 
 

@@ -16,7 +16,7 @@ local function check_server(client)
   end
   if vim.fn.executable(program) == 0 then
     return vim.health.error(('`%s` is not in the PATH of this Neovim.'):format(program), {
-      'Install it: `pipx install magent-lsp`, or `uv tool install magent-lsp`.',
+      "Install it: `pipx install '.[rg]'` in a checkout of its repository; its README has more.",
       "Or name it: `require('magent_lsp').setup{ cmd = { '/path/to/magent-lsp', 'serve' } }`.",
     })
   end
