@@ -255,6 +255,8 @@ class Connection:
 
     async def _failed(self, error: MCPError) -> str:
         name, message = self.entry.name, error.error.message
+        if error.error.code == types.PARSE_ERROR:
+            return f"The MCP server {name!r} failed at this call: {on_one_line(message, 2000)}"
         if message not in _LOST:
             return f"The MCP server {name!r} refused this call: {on_one_line(message, 2000)}"
         self._over.set()

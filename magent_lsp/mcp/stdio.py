@@ -8,16 +8,15 @@ import asyncio
 import contextlib
 import logging
 from asyncio.subprocess import PIPE, Process
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
 
 from magent_lsp.core.errors import ToolError
+from magent_lsp.mcp.messages import Sieve, read_message
 from magent_lsp.tools.leash import leash
 from magent_lsp.tools.output import clean
 from magent_lsp.tools.process import child, kill
@@ -30,9 +29,13 @@ _GOODBYE: Final = 0.3
 """Seconds for a server to leave by itself when its input ends."""
 _LARGE: Final = 500_000
 """Bytes of a message that is parsed in a thread, as it takes a while."""
-_LAST_WORDS: Final = 20
 _LAST_SECONDS: Final = 1
 _CHUNK: Final = 1 << 16
+_LOOKED_AT: Final = 16_000
+"""Bytes of a line of text in which secrets are looked for; far more than is shown of it."""
+_SHOWN: Final = 500
+_LOGGED: Final = 50
+"""Lines of error output that are logged at most in a second."""
 
 
 class Pipes:
@@ -42,8 +45,8 @@ class Pipes:
         self.process = process
         self.name = name
         self.redact = redact
-        self.said: deque[str] = deque(maxlen=_LAST_WORDS)
-        """The last lines of its error output."""
+        self._said = b""
+        """The last line of its error output that is not empty."""
         self.fault = ""
         """Why the connection cannot go on, if it is not that the server ended."""
         self.ended = asyncio.Event()
@@ -63,23 +66,24 @@ class Pipes:
         how = self.fault or ("it ended" if code is None else f"it ended with exit code {code}")
         if code is not None and code < 0 and not self.fault:
             how = f"it was ended by signal {-code}"
-        return f"{how}; it said: {self.said[-1]}" if self.said else how
+        said = self._shown(self._said)
+        return f"{how}; it said: {said}" if said else how
 
     async def listen(self) -> None:
         """Hand the server's messages in, until its output ends."""
         assert self.process.stdout is not None
-        noise = 0
+        noise, sieve = 0, Sieve()
         async with self._inward:
             try:
                 async for line in _lines(self.process.stdout):
-                    message = (
-                        _message(line) if len(line) < _LARGE else await asyncio.to_thread(_message, line)
-                    )
+                    large = len(line) >= _LARGE
+                    message = await asyncio.to_thread(read_message, line) if large else read_message(line)
                     if message is None:
                         noise += len(line) + 1
                         self._skip(line, noise)
-                    else:
-                        noise = 0
+                        continue
+                    noise = 0
+                    if sieve.passes(message):
                         await self._inward.send(SessionMessage(message))
             except ToolError as error:
                 self.fault = str(error)
@@ -102,14 +106,23 @@ class Pipes:
                 self.ended.set()
 
     async def log(self) -> None:
-        """Put its error output into our log."""
+        """Put its error output into our log, and read on whatever it is: the server would wait for us."""
         assert self.process.stderr is not None
-        with contextlib.suppress(ToolError):
-            async for line in _lines(self.process.stderr):
-                text = self.redact(clean(line.decode("utf-8", "replace"))).rstrip()[:500]
-                if text:
-                    self.said.append(text)
-                    logger.info("MCP server %r: %s", self.name, text)
+        clock = asyncio.get_running_loop().time
+        since, logged, left_out = clock(), 0, 0
+        async for line in _cut_lines(self.process.stderr):
+            if not line.strip():
+                continue
+            self._said = line
+            if clock() - since >= 1:
+                self._leave_out(left_out)
+                since, logged, left_out = clock(), 0, 0
+            if logged < _LOGGED:
+                logged += 1
+                logger.info("MCP server %r: %s", self.name, self._shown(line))
+            else:
+                left_out += 1
+        self._leave_out(left_out)
         self.silent.set()
 
     def close(self) -> None:
@@ -117,10 +130,18 @@ class Pipes:
         for stream in (self.read, self.write, self._inward, self._outward):
             stream.close()
 
+    def _leave_out(self, count: int) -> None:
+        if count:
+            logger.info("MCP server %r: %d further lines of its error output", self.name, count)
+
+    def _shown(self, line: bytes) -> str:
+        """A line as it may be shown."""
+        text = self.redact(clean(line[:_LOOKED_AT].decode("utf-8", "replace"))).rstrip()
+        return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
     def _skip(self, line: bytes, noise: int) -> None:
         if noise == len(line) + 1 and line.strip():
-            shown = self.redact(clean(line[:200].decode("utf-8", "replace")))
-            logger.info("MCP server %r prints what is no message: %s", self.name, shown)
+            logger.info("MCP server %r prints what is no message: %s", self.name, self._shown(line))
         if noise > LONGEST:
             raise ToolError("it prints what is no message of the protocol")
 
@@ -189,11 +210,15 @@ async def _lines(stream: asyncio.StreamReader) -> AsyncIterator[bytes]:
         yield b"".join(parts)
 
 
-def _message(line: bytes) -> Any:
-    """A message of the protocol; None for anything else, of which some servers print a lot."""
-    if not line.lstrip().startswith(b"{"):
-        return None
-    try:
-        return jsonrpc_message_adapter.validate_json(line, by_name=False)
-    except ValueError:
-        return None
+async def _cut_lines(stream: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    """Lines without their end, of which what is too long is left out."""
+    kept = b""
+    while data := await stream.read(_CHUNK):
+        first, *more = data.split(b"\n")
+        kept += first[: _LOOKED_AT - len(kept)]
+        for line in more:
+            yield kept
+            kept = line[:_LOOKED_AT]
+        await asyncio.sleep(0)  # a server that writes without end must not have the loop for itself
+    if kept:
+        yield kept

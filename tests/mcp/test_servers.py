@@ -19,7 +19,7 @@ async def test_a_tool_is_listed_and_called(house: House) -> None:
     assert tools["mcp__my__echo"].kind == "other"
     assert (await house.use(tools["mcp__my__echo"], text="hi")).text == "hi"
     assert house.told == []
-    assert "5 tools" in house.standing["my"].words
+    assert "7 tools" in house.standing["my"].words
 
 
 async def test_a_server_that_nobody_needs_is_not_started(house: House) -> None:
@@ -147,7 +147,7 @@ async def test_a_server_finds_no_secrets_of_ours(house: House) -> None:
 
 async def test_two_servers_that_rules_cannot_tell_apart(house: House) -> None:
     tools = await house.tools(**{"a b": odd(), "a_b": odd()})
-    assert len(tools) == 5
+    assert len(tools) == 7
     assert "rules cannot tell it" in house.told[0]
 
 

@@ -5,7 +5,8 @@
 `mute`: answers nothing. `noisy`: prints what is no message. `many`: 500 tools. `modern`: knows no handshake.
 `stubborn`: stays when its input ends, and at SIGTERM. `leaver`: ends at once. `odd`: tools that cannot be
 offered. `coy`: shows its tools once. `restless`: changes them all the time. `pids=FILE`: writes the number of
-each process into the file. `cancelled=FILE`: writes there when a call is cancelled.
+each process into the file. `cancelled=FILE`: writes there when a call is cancelled. `silent`: does not say
+when its tools change. `raw`: the text of a call to `echo` is what it writes, with `ID` for the call's number.
 """
 
 import json
@@ -33,6 +34,8 @@ def tools():
         {"name": "crash", "inputSchema": OBJECT, "description": "Ends the server."},
         {"name": "hang", "inputSchema": OBJECT, "description": "Never answers."},
         {"name": "change", "inputSchema": OBJECT, "description": "Changes echo."},
+        {"name": "sleep", "inputSchema": OBJECT, "description": "Sleeps, and hears nothing meanwhile."},
+        {"name": "flood", "inputSchema": OBJECT, "description": "Says more than anybody reads."},
         {"name": "look", "inputSchema": OBJECT, "annotations": {"readOnlyHint": True}},
     ]
     if "many" in WORDS:
@@ -60,12 +63,37 @@ def call(number, name, arguments):
         os._exit(3)
     if name == "hang":
         return
+    if name == "sleep":
+        print("asleep", file=sys.stderr, flush=True)
+        time.sleep(float(arguments["text"]))
+    if name == "flood":
+        flood(number, arguments["text"])
+    if name == "echo" and "raw" in WORDS:
+        sys.stdout.write(arguments["text"].replace("ID", json.dumps(number)) + "\n")
+        sys.stdout.flush()
+        return
     if name == "change":
         VERSION["description"] = "Says it to everybody."
         send({"method": "notifications/tools/list_changed"})
     text = json.dumps(dict(os.environ)) if name == "look" else arguments.get("text", name)
     more = {"resultType": "complete"} if "modern" in WORDS else {}
     send({"id": number, "result": {"content": [{"type": "text", "text": text}], **more}})
+
+
+def flood(number, kind):
+    """Write a lot: error output in one line or in many, news of how far a call is, or a line."""
+    if kind == "line of errors":
+        os.write(2, b"z s3cr3t-value" * 1_500_000 + b"\n")
+    elif kind == "lines of errors":
+        os.write(2, b"z s3cr3t-value\n" * 300_000)
+    elif kind == "progress":
+        params = {"progressToken": number, "progress": 1}
+        line = json.dumps({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}) + "\n"
+        sys.stdout.write(line * 20_000)
+    elif kind == "line":
+        sys.stdout.write("y" * 20_000_000 + "\n")
+    elif kind == "result":
+        send({"id": number, "result": {"content": [{"type": "text", "text": "x" * 20_000_000}]}})
 
 
 def answer(message):
@@ -79,7 +107,7 @@ def answer(message):
     if method == "initialize" and "modern" in WORDS:
         send({"id": number, "error": {"code": -32601, "message": "Method not found"}})
     elif method == "initialize":
-        capabilities = {"tools": {"listChanged": True}}
+        capabilities = {"tools": {"listChanged": "silent" not in WORDS}}
         info = {"name": "odd", "version": "1"}
         version = params["protocolVersion"]
         send(
