@@ -19,6 +19,7 @@ from magent_lsp.core.ports import Editor, EventSink
 from magent_lsp.core.request import PermissionReply, PermissionRequest, RunRequest
 from magent_lsp.core.session import Session
 from magent_lsp.core.tool import Tool
+from magent_lsp.core.ways import Ways
 from magent_lsp.engine.gate import Gate
 from magent_lsp.engine.history import normalise
 from magent_lsp.engine.snapshot import Snapshot, Sources
@@ -73,16 +74,18 @@ class Magent:
         overrides: Mapping[str, Any] | None = None,
         interactive: bool = True,
         assume_yes: bool = False,
+        terminal: bool = False,
     ) -> None:
         self.dirs = dirs
         self._environ = environ
-        self._access = ModelAccess(environ, dirs.user)
+        self.ways = Ways(config=_short(dirs.config_file), terminal=terminal)
+        """The next steps that messages name."""
+        self._access = ModelAccess(environ, dirs.user, self.ways)
         self.sessions = SessionStore(
             dirs.state, normalise=normalise, redact=self._access.redact, tell=self._tell
         )
         self.grants = GrantStore(dirs)
         self.trust_store = TrustStore(dirs)
-        self._environ = environ
         sources = Sources(
             dirs=dirs, environ=environ, client=client_settings or {}, allow=allow, overrides=overrides
         )
@@ -324,6 +327,7 @@ class Magent:
             environ=self._environ,
             choose=lambda: self._access.choose(self.settings),
             secret_names=self._access.secret_names,
+            ways=self.ways,
             servers=lambda: examine(self._runner.servers, snapshot, folder, environment),
         )
 
@@ -360,6 +364,7 @@ class Magent:
                 settled=self._settled,
                 interactive=self._interactive,
                 assume_yes=self._assume_yes,
+                ways=self.ways,
             )
             self._made = Runner(place, self)
         return self._made
@@ -412,3 +417,9 @@ class Magent:
         task = asyncio.create_task(asyncio.to_thread(finish, run.session), name=f"sync {run.session.id}")
         self._syncing.add(task)
         task.add_done_callback(self._syncing.discard)
+
+
+def _short(path: Path) -> str:
+    """A path as people write it, with `~` for their home folder."""
+    home = Path.home()
+    return f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else str(path)

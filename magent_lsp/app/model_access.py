@@ -9,6 +9,7 @@ from typing import Any, Final
 from magent_lsp.core.config import Settings
 from magent_lsp.core.ports import ModelSettings
 from magent_lsp.core.redact import Redactor
+from magent_lsp.core.ways import Ways
 from magent_lsp.llm.choose import Choice, choose, known_secrets, secret_names
 from magent_lsp.llm.load import GUARDS, Models
 
@@ -18,12 +19,13 @@ _OF_LARGE_MODELS: Final = frozenset({"thinking", "reasoning_effort", "verbosity"
 class ModelAccess:
     """The models of one client: the choice, the key, the limits."""
 
-    def __init__(self, environ: Mapping[str, str], folder: Path) -> None:
+    def __init__(self, environ: Mapping[str, str], folder: Path, ways: Ways | None = None) -> None:
         """Relative names of scripts belong to `folder`."""
         self.models = Models(folder=folder)
         self.chosen: Choice | None = None
         """What the last run used."""
         self._environ = environ
+        self._ways = ways or Ways()
         self._choices: dict[object, Choice] = {}
         self._keys: dict[str, str] = {}
         self._secrets = set(known_secrets(environ))
@@ -39,7 +41,7 @@ class ModelAccess:
         """The model to ask; ModelError says what to set if there is none."""
         key = (settings.model, settings.small_model, settings.api_base, settings.api_key_command)
         if key not in self._choices:
-            self._choices[key] = await choose(settings, self._environ, keys=self._keys)
+            self._choices[key] = await choose(settings, self._environ, keys=self._keys, ways=self._ways)
         choice = self._choices[key]
         if choice.api_key and choice.api_key not in self._secrets:
             self._secrets.add(choice.api_key)
@@ -57,16 +59,16 @@ class ModelAccess:
         """How to ask the wished-for model, or the configured one."""
         settings = _with_model(settings, wished)
         self.chosen = choice = await self.choose(settings)
-        return _how(settings, choice)
+        return _how(settings, choice, self._ways)
 
     async def small(self, settings: Settings, wished: str | None) -> ModelSettings:
         """How to ask the small model, for titles and summaries; where none is set, one that suits."""
         settings = _with_model(settings, wished)
         choice = await self.choose(settings)
         if choice.small_model in ("", "auto", choice.model):
-            return _how(settings, choice)
+            return _how(settings, choice, self._ways)
         settings = settings.model_copy(update={"model": choice.small_model})
-        how = _how(settings, await self.choose(settings))
+        how = _how(settings, await self.choose(settings), self._ways)
         # Options that suit the large model, such as a budget for thinking, may be errors for this one.
         extra = {name: value for name, value in how.extra.items() if name not in _OF_LARGE_MODELS}
         return replace(how, extra=extra, max_tokens=None)
@@ -118,11 +120,12 @@ def _with_model(settings: Settings, wished: str | None) -> Settings:
     return settings
 
 
-def _how(settings: Settings, choice: Choice) -> ModelSettings:
+def _how(settings: Settings, choice: Choice, ways: Ways) -> ModelSettings:
     extra = dict(settings.model_settings)
     return ModelSettings(
         model=choice.model,
         reason=choice.reason,
+        ways=ways,
         api_base=choice.api_base,
         api_key=choice.api_key,
         temperature=extra.pop("temperature", None),

@@ -10,6 +10,7 @@ from magent_lsp.core.agent import Agent
 from magent_lsp.core.ports import Editor, EventSink
 from magent_lsp.core.request import RunRequest
 from magent_lsp.core.session import Session
+from magent_lsp.core.ways import Ways
 from magent_lsp.engine.builtins import Desk, builtin_commands
 from magent_lsp.engine.drive import Driver, choose_agent
 from magent_lsp.engine.explain import explain
@@ -43,6 +44,7 @@ class Workplace:
     settled: Callable[[Run], None]
     interactive: bool
     assume_yes: bool
+    ways: Ways
 
 
 class Runner:
@@ -69,6 +71,7 @@ class Runner:
             scratch=place.dirs.state / "output",
             interactive=place.interactive,
             assume_yes=place.assume_yes,
+            ways=place.ways,
             outside=self.servers,
         )
         self.driver = Driver(

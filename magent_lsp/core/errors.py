@@ -81,8 +81,11 @@ class ModelError(UserError):
         kind: ModelErrorKind,
         status: int | None = None,
         retry_after: float | None = None,
+        mend: str = "",
     ) -> None:
         super().__init__(message)
+        self.mend = mend
+        """What the person can do, as far as the message names it, for whoever lists it apart."""
         self.kind = kind
         self.status = status
         self.retry_after = retry_after

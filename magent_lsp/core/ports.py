@@ -9,6 +9,7 @@ from magent_lsp.core.document import Document
 from magent_lsp.core.edits import EditOutcome, FileEdit
 from magent_lsp.core.messages import Message, StreamItem
 from magent_lsp.core.request import Answer, Diagnostic, PermissionReply, PermissionRequest, Question
+from magent_lsp.core.ways import Ways
 
 if TYPE_CHECKING:
     from magent_lsp.core.events import Envelope
@@ -30,6 +31,8 @@ class ModelSettings:
     """Further options handed to the provider as they are."""
     reason: str = ""
     """Why this model was taken, for people."""
+    ways: Ways = field(default_factory=Ways)
+    """What the person can do about a model that cannot be asked."""
     tools_in_text: bool = False
     """The model takes no tools: they are described in the system prompt, and it writes calls as JSON."""
     connect_timeout: float = 10

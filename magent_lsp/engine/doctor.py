@@ -9,7 +9,8 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from magent_lsp import __version__
-from magent_lsp.core.errors import MagentError
+from magent_lsp.core.errors import MagentError, ModelError
+from magent_lsp.core.ways import Ways
 from magent_lsp.engine.programs import editors, sandbox, search
 from magent_lsp.engine.report import Line, Report, Section, State
 from magent_lsp.engine.snapshot import Snapshot
@@ -50,6 +51,7 @@ async def report(
     environ: Mapping[str, str],
     choose: Callable[[], Awaitable[Chosen]],
     secret_names: Collection[str],
+    ways: Ways,
     servers: Callable[[], Awaitable[Sequence[Line]]] | None = None,
     probe: Callable[[Chosen], Awaitable[str]] | None = None,
 ) -> Report:
@@ -70,7 +72,7 @@ async def report(
     return Report(
         sections=(
             Section(title="Program", lines=(_version(), state)),
-            Section(title="Configuration", lines=tuple(_configuration(snapshot, folders, dirs))),
+            Section(title="Configuration", lines=tuple(_configuration(snapshot, folders, dirs, ways))),
             Section(title="Model", lines=(*_keys(secret_names), *model)),
             Section(title="Programs", lines=(rg, bwrap)),
             Section(title="Editors", lines=found),
@@ -99,7 +101,7 @@ def _writable(folder: Path) -> Line:
         return Line(name="state", state="fail", detail=f"{folder}: {error.strerror}", mend=mend)
 
 
-def _configuration(snapshot: Snapshot, folders: Sequence[Path], dirs: Dirs) -> Iterator[Line]:
+def _configuration(snapshot: Snapshot, folders: Sequence[Path], dirs: Dirs, ways: Ways) -> Iterator[Line]:
     if dirs.config_file.exists():
         yield Line(name="user config", state="ok", detail=str(dirs.config_file))
     else:
@@ -111,10 +113,13 @@ def _configuration(snapshot: Snapshot, folders: Sequence[Path], dirs: Dirs) -> I
     if snapshot.trusted:
         yield Line(name="trust", state="ok", detail="nothing of this project's config waits to be trusted")
     else:
-        mend = "Read it, then trust it with the command `magent.trust` in your editor or /trust in the chat."
+        mend = f"To read it and trust it: {ways.trust}."
         detail = "this project's config is not trusted: it can only tighten"
         yield Line(name="trust", state="warn", detail=detail, mend=mend)
     for problem in snapshot.problems:
+        if problem.needs_trust:  # which the line before says how to give
+            yield Line(name="waits for trust", state="warn", detail=str(problem))
+            continue
         state: State = "fail" if problem.severity == "error" else "warn"
         where = f"in {problem.path.name}" if problem.path else "there"
         mend = f"Mend it {where}; that counts from the next prompt on."
@@ -126,8 +131,9 @@ def _keys(secret_names: Collection[str]) -> Iterator[Line]:
     if keys:
         yield Line(name="keys", state="ok", detail=f"set: {', '.join(keys)}")
     else:
-        mend = "Needed for hosted models only: set the variable of your provider, such as OPENAI_API_KEY."
-        yield Line(name="keys", state="warn", detail="no key of a provider is set", mend=mend)
+        yield Line(
+            name="keys", state="warn", detail="no key of a provider is set; only hosted models need one"
+        )
 
 
 async def _model(
@@ -140,10 +146,10 @@ async def _model(
         mend = "Run `apiKeyCommand` by hand and see why it does not end."
         return (Line(name="model", state="fail", detail="choosing one took too long", mend=mend),)
     except MagentError as error:
-        mend = (
-            "Set `model` in the config and the key of its provider, or start a local server such as Ollama."
-        )
-        return (Line(name="model", state="fail", detail=str(error), mend=mend),)
+        mend = error.mend if isinstance(error, ModelError) else ""
+        if not mend:
+            return (Line(name="model", state="fail", detail=str(error)),)
+        return (Line(name="model", state="fail", detail="none is configured", mend=f"To get one: {mend}."),)
     line = Line(name="model", state="ok", detail=f"{chosen.model}: {chosen.reason}")
     try:
         async with asyncio.timeout(3 * _SECONDS):

@@ -251,15 +251,16 @@ class Driver:
             self._say_what_is_wrong(run)
 
     def _say_what_is_wrong(self, run: Run) -> None:
-        for problem in run.snapshot.problems:
-            if problem.severity == "error":
+        # The terminal has said at its start what is wrong in the files.
+        for problem in () if run.host.ways.terminal else run.snapshot.problems:
+            if problem.severity == "error" and not problem.needs_trust:
                 run.emit(Notice(level="warning", message=str(problem)))
         if not run.snapshot.trusted:
             run.emit(
                 Notice(
                     level="info",
-                    message="This project's own config only tightens until you trust it: `magent.trust` "
-                    "(in the terminal: /trust) shows what it would allow or run.",
+                    message="This project's own config only tightens until you trust it: "
+                    f"{run.host.ways.trust} shows what it would allow or run.",
                 )
             )
 

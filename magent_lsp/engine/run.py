@@ -16,6 +16,7 @@ from magent_lsp.core.ports import Editor, Model, ModelSettings, ToolSource
 from magent_lsp.core.request import RunRequest, Scope
 from magent_lsp.core.session import Session
 from magent_lsp.core.tool import Tool
+from magent_lsp.core.ways import Ways
 from magent_lsp.engine.emitter import Emitter
 from magent_lsp.engine.gate import Gate
 from magent_lsp.engine.guards import Budget, LoopGuard, TreeGuard
@@ -59,6 +60,8 @@ class Host:
     """Whether there is a person to ask."""
     assume_yes: bool
     """Ordinary questions are answered with yes."""
+    ways: Ways
+    """The next steps that messages name."""
     outside: ToolSource | None = None
     """Servers that bring further tools; None: there are none."""
 

@@ -4,7 +4,7 @@ import asyncio
 import difflib
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Container, Mapping
 from dataclasses import dataclass, replace
 
 from magent_lsp.core.agent import Agent
@@ -56,6 +56,10 @@ async def expand_prompt(run: Run, executor: Executor, builtins: Mapping[str, Bui
         answer = await builtins[name](run, arguments)
         return Expanded(prompt=run.request.prompt, answer=answer, command=name, arguments=arguments)
     command = run.snapshot.commands.get(name)
+    if command is None and name == "trust":
+        raise UserError(
+            f"This is not the place for /trust: {run.host.ways.trust} shows what it means, and asks."
+        )
     if command is None:
         known = [*run.snapshot.commands, *builtins]
         near = difflib.get_close_matches(name, known, n=1)
@@ -67,6 +71,12 @@ async def expand_prompt(run: Run, executor: Executor, builtins: Mapping[str, Bui
     if subagent is None:
         _take_over(run, command)
     return Expanded(prompt=prompt, subagent=subagent, attached=attached, command=name, arguments=arguments)
+
+
+def needs_model(prompt: str, commands: Container[str]) -> bool:
+    """Whether a prompt is neither a command of ours nor an unknown one; `commands` are those of files."""
+    match = _SLASH.match(prompt.strip())
+    return match is None or match[1] in commands
 
 
 def is_builtin(run: Run, builtins: Mapping[str, Builtin]) -> bool:

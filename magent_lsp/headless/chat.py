@@ -31,7 +31,7 @@ async def _chat(options: Options, terminal: Terminal) -> int:
             chat.cancel()
 
     async with opened(options, terminal, sink, cancel) as magent:
-        talk = Chat(options, magent, terminal, COMMANDS)
+        talk = Chat(options, magent, terminal, COMMANDS, sink)
         chats.append(talk)
         conversation = asyncio.create_task(talk.talk(_lines(talk, terminal)), name="chat")
         warm = asyncio.create_task(_warm_up(magent), name="warm-up")

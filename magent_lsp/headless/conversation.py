@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from magent_lsp.app import Magent
 from magent_lsp.core.errors import MagentError
 from magent_lsp.core.request import RunRequest
+from magent_lsp.engine.slash import needs_model
 from magent_lsp.engine.summaries import SUMMARIES
 from magent_lsp.headless.complete import named_files
 from magent_lsp.headless.lines import Lines
+from magent_lsp.headless.render import Text
 from magent_lsp.headless.run import explain_end
 from magent_lsp.headless.start import Options, find_session
 from magent_lsp.headless.terminal import Terminal
@@ -31,12 +33,19 @@ class Chat:
     """One conversation: what the next prompt will be sent with."""
 
     def __init__(
-        self, options: Options, magent: Magent, terminal: Terminal, commands: Mapping[str, ChatCommand]
+        self,
+        options: Options,
+        magent: Magent,
+        terminal: Terminal,
+        commands: Mapping[str, ChatCommand],
+        sink: Text,
     ) -> None:
         self.folder = options.cwd
         self._commands = commands
         self.magent = magent
         self.terminal = terminal
+        self._sink = sink
+        sink.kept = lambda session_id: bool(magent.session(session_id).messages)
         self._agent = options.agent
         self.session_id = (
             find_session(magent.sessions, options.session, options.cwd) if options.session else None
@@ -71,6 +80,7 @@ class Chat:
 
     async def prompt(self, said: str) -> None:
         """Run one prompt to its end."""
+        self._sink.bare = not needs_model(said, self.magent.commands())
         files = named_files(said, self.folder)
         request = RunRequest(
             prompt=said,

@@ -1,6 +1,7 @@
 """Events of a run -> the terminal: as text for people, as JSON for programs."""
 
 import json
+from collections.abc import Callable
 from typing import assert_never
 
 from magent_lsp.core.events import (
@@ -60,6 +61,10 @@ class Text:
         """Runs whose answer was streamed."""
         self._previewed: set[str] = set()
         """Calls whose diff was shown with the question."""
+        self.bare = False
+        """Leaves out the lines about agent, model and session: for a command that needs none of them."""
+        self.kept: Callable[[str], bool] = lambda session_id: True
+        """Whether there is such a session to go on with: one in which nothing was said is not kept."""
 
     def emit(self, event: Envelope) -> None:
         """Show one event."""
@@ -90,6 +95,8 @@ class Text:
         match event:
             case RunQueued():
                 line(f"waiting for the session's running run (place {event.position})", "dim")
+            case RunStarted() if self.bare:
+                pass
             case RunStarted():
                 line(f"{event.agent} · {event.model}", "dim")
             case ToolCallEvent():
@@ -145,8 +152,10 @@ class Text:
             self._terminal.answer(event.text)
         self._answered.discard(envelope.run_id)
         self._terminal.fresh()
-        parts = [part for part in (describe_usage(event.usage), f"session {envelope.session_id}") if part]
-        self._terminal.line(" · ".join(parts), "dim")
+        kept = not self.bare and self.kept(envelope.session_id)
+        session = f"session {envelope.session_id}" if kept else ""
+        if parts := [part for part in (describe_usage(event.usage), session) if part]:
+            self._terminal.line(" · ".join(parts), "dim")
 
 
 def describe_usage(usage: Usage) -> str:

@@ -9,6 +9,7 @@ from magent_lsp.core.document import Position, Span, line_starts, position_at, s
 from magent_lsp.core.errors import CallerError
 from magent_lsp.core.events import RunFinished
 from magent_lsp.core.request import Focus, RunRequest, StopReason
+from magent_lsp.engine.slash import needs_model
 from magent_lsp.event_loop import finish
 from magent_lsp.headless.editor import DiskEditor
 from magent_lsp.headless.interrupts import CANCELLED, interrupts
@@ -56,6 +57,9 @@ async def _run(options: RunOptions, prompt: str, terminal: Terminal) -> int:
         session = find_session(magent.sessions, options.session, options.cwd) if options.session else None
         focus = await read_focus(options.file, options.cwd) if options.file else None
         cancelling.append(magent)
+        if isinstance(sink, Text):
+            sink.bare = not needs_model(prompt, magent.commands())
+            sink.kept = lambda session_id: bool(magent.session(session_id).messages)
         with interrupts(cancel):
             request = RunRequest(
                 prompt=prompt, agent=options.agent, session_id=session, folder=options.cwd, focus=focus

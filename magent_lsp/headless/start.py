@@ -68,6 +68,8 @@ async def opened(
     magent = _app(options, editor, sink, interactive=terminal.interactive)
     try:
         for problem in magent.problems:
+            if problem.needs_trust:  # one line about all of that comes with the run
+                continue
             terminal.line(f"{problem.severity}: {problem}", "yellow")
         yield magent
     finally:
@@ -91,6 +93,7 @@ def _app(options: Options, editor: DiskEditor, sink: EventSink, *, interactive: 
         overrides={"model": options.model} if options.model else {},
         interactive=interactive,
         assume_yes=options.yes,
+        terminal=True,
     )
 
 

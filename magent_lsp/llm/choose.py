@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from magent_lsp.core.config import Settings
 from magent_lsp.core.errors import ModelError
+from magent_lsp.core.ways import DOCTOR, Ways
 from magent_lsp.llm.catalogue import SCRIPTED
 from magent_lsp.llm.keys import key_from_command
 from magent_lsp.llm.local import LOCAL_SERVERS, LocalServer, ask, find_local
@@ -37,6 +38,7 @@ async def choose(
     *,
     keys: MutableMapping[str, str] | None = None,
     servers: Sequence[LocalServer] = LOCAL_SERVERS,
+    ways: Ways | None = None,
 ) -> Choice:
     """The model to ask; ModelError of kind `unconfigured` says in one sentence what to set.
 
@@ -55,7 +57,7 @@ async def choose(
         )
     if settings.api_base:
         return await _at_base(settings, settings.api_base, environ, keys)
-    return _by_key(settings, environ) or await _local(settings, servers)
+    return _by_key(settings, environ) or await _local(settings, servers, ways or Ways())
 
 
 async def _key(
@@ -109,7 +111,7 @@ async def _at_base(
     )
 
 
-async def _local(settings: Settings, servers: Sequence[LocalServer]) -> Choice:
+async def _local(settings: Settings, servers: Sequence[LocalServer], ways: Ways) -> Choice:
     if settings.api_key_command:
         raise ModelError(
             "`apiKeyCommand` gives a key, but not whose it is; set `model` to provider/name too",
@@ -118,9 +120,9 @@ async def _local(settings: Settings, servers: Sequence[LocalServer]) -> Choice:
     found = await find_local(servers)
     if found is None:
         raise ModelError(
-            "no model is configured: set ANTHROPIC_API_KEY, OPENAI_API_KEY or the key of another provider in "
-            "the environment of the editor, start a local server such as Ollama, or set `model`",
+            f"no model is configured: {ways.model}; {DOCTOR}",
             kind="unconfigured",
+            mend=ways.model,
         )
     return Choice(
         model=found.model,

@@ -22,6 +22,7 @@ from magent_lsp.core.errors import ModelError
 from magent_lsp.core.messages import FinishReason, Message, StreamItem, SystemMessage, Usage
 from magent_lsp.core.ports import ModelSettings
 from magent_lsp.core.tool import Tool
+from magent_lsp.core.ways import DOCTOR
 from magent_lsp.llm.catalogue import Limits
 from magent_lsp.llm.faults import lacking, model_error
 from magent_lsp.llm.providers import find
@@ -121,8 +122,7 @@ def _check_key(settings: ModelSettings) -> None:
         return
     if not any(os.environ.get(name) for name in (*provider.keys, *provider.also)):
         raise ModelError(
-            f"there is no key for {provider.title}; set {provider.keys[0]} in the environment of the editor, "
-            "or `apiKeyCommand`",
+            f"there is no key for {provider.title}: {settings.ways.key(provider.keys[0])}; {DOCTOR}",
             kind="auth",
         )
 

@@ -2,10 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from lsprotocol import types
 
+from magent_lsp.core.ways import Ways
 from magent_lsp.lsp.convert import to_uri
 from magent_lsp.store.problems import Problem
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 SOURCE = "magent"
 
 _SEVERITY = {"error": types.DiagnosticSeverity.Error, "warning": types.DiagnosticSeverity.Warning}
+_TRUST: Final = Ways().trust
 
 
 class Problems:
@@ -48,14 +51,19 @@ class Problems:
             more = f" (and {len(fresh) - 1} more: see magent.status)" if len(fresh) > 1 else ""
             worst = min(fresh, key=lambda problem: problem.severity != "error")
             kind = types.MessageType.Error if worst.severity == "error" else types.MessageType.Warning
-            self._server.message(kind, f"Magent: {worst}{more}")
+            self._server.message(kind, f"Magent: {replace(worst, message=_message(worst))}{more}")
+
+
+def _message(problem: Problem) -> str:
+    """The problem, with the way to trust where only that is missing."""
+    return f"{problem.message} ({_TRUST})" if problem.needs_trust else problem.message
 
 
 def _diagnostic(problem: Problem) -> types.Diagnostic:
     line = max((problem.line or 1) - 1, 0)
     return types.Diagnostic(
         range=types.Range(types.Position(line, 0), types.Position(line + 1, 0)),
-        message=problem.message,
+        message=_message(problem),
         severity=_SEVERITY[problem.severity],
         source=SOURCE,
     )

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from magent_lsp.core.errors import ConfigError
 from magent_lsp.store.files import Walk
 from magent_lsp.store.places import Place
-from magent_lsp.store.problems import Problem, from_error
+from magent_lsp.store.problems import UNTRUSTED, Problem, from_error
 
 logger = logging.getLogger(__name__)
 
@@ -111,7 +111,7 @@ def _settle(
             if first is None and candidate.place.trusted:
                 result.shadowed.add(name)
         elif not candidate.place.trusted and own:
-            message = f"the {what} {name!r} cannot be replaced until this project is trusted (magent.trust)"
+            message = f"the {what} {name!r} cannot be replaced {UNTRUSTED}"
             result.problems.append(Problem(message=message, path=candidate.path))
         elif first is None:
             first = candidate

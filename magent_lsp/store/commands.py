@@ -15,7 +15,7 @@ from magent_lsp.store.fields import Fields
 from magent_lsp.store.files import NO_TEXTS, Texts, is_markdown
 from magent_lsp.store.keys import COMMAND, canonical_names
 from magent_lsp.store.places import Family, Place, places
-from magent_lsp.store.problems import Problem
+from magent_lsp.store.problems import UNTRUSTED, Problem
 
 __all__ = ["Command", "Commands", "Expansion", "FileRef", "Part", "Shell", "Text", "expand", "load_commands"]
 
@@ -116,7 +116,7 @@ def _read(path: Path, place: Place) -> Definition[Command]:
     allowed, restriction = _tools(fields)
     model, agent = fields.text("model"), fields.text("agent")
     if not place.trusted and (model not in ("", *SESSION_MODELS) or agent):
-        fields.report("`model` and `agent` are ignored until this project is trusted (magent.trust)")
+        fields.report(f"`model` and `agent` are ignored {UNTRUSTED}")
     command = Command(
         name=name,
         description=" ".join(fields.text("description").split()) or _first_line(fields.front.body),

@@ -16,7 +16,7 @@ from magent_lsp.store.dirs import Dirs, config_in
 from magent_lsp.store.files import NO_TEXTS, Texts, read_text
 from magent_lsp.store.hooks import Hook, parse_hooks
 from magent_lsp.store.permission import read_permission
-from magent_lsp.store.problems import Problem, from_error
+from magent_lsp.store.problems import UNTRUSTED, Problem, from_error
 
 SourceLayer = Literal["user", "project", "client", "environment"]
 
@@ -168,7 +168,7 @@ class _Loading:
         values, ignored = tightened(values, self.values)
         if ignored:
             names = ", ".join(repr(".".join(map(str, keys))) for keys in ignored)
-            message = f"ignored until this project is trusted (magent.trust): {names}"
+            message = f"ignored {UNTRUSTED}: {names}"
             self.report(message, source.path, source.data.line(*ignored[0]))
         return values
 

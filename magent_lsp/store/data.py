@@ -49,7 +49,8 @@ def parse_yaml(text: str, *, first_line: int = 1) -> Data:
         node = yaml.compose(text, Loader=_LOADER)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        line = mark.line + first_line if mark else None
+        last = text.rstrip().count("\n")  # what is missing at the end is missing there, not behind it
+        line = min(mark.line, last) + first_line if mark else None
         raise ConfigError(_explain(error), line=line) from None
     except (yaml.YAMLError, UnicodeError) as error:
         raise ConfigError(f"is no valid YAML: {str(error).splitlines()[0]}") from None

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from magent_lsp.core.errors import ConfigError
-from magent_lsp.store.problems import Problem
+from magent_lsp.store.problems import UNTRUSTED, Problem
 
 MAX_BYTES = 1_000_000
 """A larger file is not one that a person wrote for us."""
@@ -85,9 +85,7 @@ def check_within(path: Path, folder: Path) -> None:
     except (OSError, RuntimeError):
         raise ConfigError("links lead in a circle", path=path) from None
     if real != root and root not in real.parents:
-        raise ConfigError(
-            "leads out of the project by a link; it is skipped until the project is trusted", path=path
-        )
+        raise ConfigError(f"leads out of the project by a link; it is skipped {UNTRUSTED}", path=path)
 
 
 @dataclass

@@ -11,6 +11,8 @@ MOST: Final = 20
 """Problems of one file that are told one by one."""
 LONGEST: Final = 400
 """Characters of a message."""
+UNTRUSTED: Final = "until this project is trusted"
+"""Stands in the message of every problem that is none once the person trusts the project."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +26,11 @@ class Problem:
     """Counted from 1; None where no line is to blame."""
     severity: Literal["error", "warning"] = "warning"
     """`error`: the whole file or section is not in force."""
+
+    @property
+    def needs_trust(self) -> bool:
+        """Whether nothing is wrong but that the project is not trusted."""
+        return UNTRUSTED in self.message
 
     def __str__(self) -> str:
         place = ":".join(str(part) for part in (self.path, self.line) if part)

@@ -156,7 +156,7 @@ async def test_a_bad_file_is_shown_with_its_line_and_its_mend_and_cleared(
             1,
             "did you mean 'maxTurns'?",
         ),
-        ("../config/config.yaml", "model: auto\n", "model: [\n", 1, "last good state stays in force"),
+        ("../config/config.yaml", "model: auto\n", "model: [\n", 0, "last good state stays in force"),
     ],
 )
 async def test_what_is_typed_is_looked_at_before_it_is_saved_and_is_not_in_force(

@@ -264,7 +264,7 @@ def test_an_untrusted_project_only_tightens(dirs: Dirs, empty: Path, put: Put) -
     assert [(layer.name, layer.trusted) for layer in loaded.layers] == [("project", False)]
     (problem,) = loaded.problems
     assert problem.path == path
-    assert "magent.trust" in problem.message
+    assert problem.needs_trust
     assert "'bash.passEnv'" in problem.message
     trusted = load(dirs, empty, trusted=True)
     assert trusted.settings.model == "evil/m"

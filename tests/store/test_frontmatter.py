@@ -38,7 +38,7 @@ def test_dashes_in_the_body_do_not_end_it() -> None:
         ("\r\n\n---\nname: a\n", 3, "not closed"),
         ("---\na: 1\n\tb: 2\n---\n", 3, "tab"),
         ("---\nname: a\npermission:\n  *: ask\n---\n", 4, "quotes"),
-        ("---\nname: a\nx: [1,\n---\n", 4, "YAML"),
+        ("---\nname: a\nx: [1,\n---\n", 3, "YAML"),
         ("---\n- a\n- b\n---\n", 2, "key: value"),
         ("---\na: !!python/object:os.system x\n---\n", 2, "tag"),
         ("---\nname: 'a\n---\nbody\n", None, "YAML"),
