@@ -11,7 +11,6 @@ from magent_lsp.lsp.chat.document import Turn
 Redact = Callable[[str], str]
 
 _CONTEXT: Final = re.compile(r"\A<context>\n.*?\n</context>\n\n", re.DOTALL)
-_TRAILING: Final = re.compile(r"[ \t]+$", re.MULTILINE)
 _BLANK_LINES: Final = re.compile(r"\n{3,}")
 
 
@@ -80,4 +79,5 @@ def _beyond(answer: str, texts: Sequence[str], redact: Redact) -> str | None:
 def _plain(text: str, redact: Redact) -> str:
     """Without what editors change when they save: blanks at line ends, blank lines."""
     text = redact(text.replace("\r\n", "\n").replace("\r", "\n"))
-    return _BLANK_LINES.sub("\n\n", _TRAILING.sub("", text)).strip()
+    lines = [line.rstrip(" \t") for line in text.split("\n")]
+    return _BLANK_LINES.sub("\n\n", "\n".join(lines)).strip()

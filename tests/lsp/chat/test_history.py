@@ -1,5 +1,7 @@
 """A document beside its session: what agrees is kept with its tools, what differs is as the document says."""
 
+import time
+
 from magent_lsp.core.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from magent_lsp.lsp.chat.document import Turn
 from magent_lsp.lsp.chat.history import Agreement, agree, remembered
@@ -47,6 +49,18 @@ def test_they_agree_whatever_an_editor_did_to_blanks() -> None:
     assert compared(*SAME) == Agreement(turns=2)
     assert compared(Turn(said="Fix it  \r\n", answer="Looking.\n\nFixed.\n\nDone.\n")) == Agreement(turns=1)
     assert compared(*SAME, Turn(said="More")) == Agreement(turns=2)
+
+
+def test_long_runs_of_blanks_take_no_longer_than_other_text() -> None:
+    def seconds(filling: str) -> float:
+        text = f"a{filling * 20_000}b"
+        begin = time.perf_counter()
+        assert compared(Turn(said=text), session=[user(text)]) == Agreement(turns=1)
+        return time.perf_counter() - begin
+
+    word = min(seconds("x") for _ in range(3))
+    assert min(seconds(" ") for _ in range(3)) < 50 * word + 0.01
+    assert min(seconds("\n") for _ in range(3)) < 50 * word + 0.01
 
 
 def test_they_differ_from_the_first_edited_turn_on() -> None:
