@@ -197,6 +197,35 @@ async def test_front_matter_says_what_a_command_has_changed(stage: Stage) -> Non
     assert [role for role, _ in talk.asked()] == ["user", "assistant", "user"]
 
 
+async def test_a_command_of_a_file_is_a_turn_whatever_its_name(stage: Stage) -> None:
+    command = stage.home / "config" / "commands" / "cost.md"
+    command.parent.mkdir(parents=True, exist_ok=True)
+    command.write_text("---\ndescription: what it costs\n---\nWhat does $ARGUMENTS cost?\n")
+    stage.tell(command)
+    try:
+        at = {
+            "textDocument": {"uri": Talk(stage, "slash", "/").buffer.uri},
+            "position": {"line": 2, "character": 1},
+        }
+        while "what it costs" not in str(await stage.client.request("textDocument/completion", at)):
+            pass
+        talk = Talk(stage, "own cost", "/cost own cost")
+        talk.name = "own cost"
+        await talk.send(say("Two."))
+        session = talk.session
+        talk.write("Sure?\n")
+        await talk.send(say("Yes."))
+        assert talk.session == session
+        assert talk.asked() == [
+            ("user", "What does own cost cost?"),
+            ("assistant", "Two."),
+            ("user", "Sure?"),
+        ]
+    finally:
+        command.unlink()
+        stage.tell(command)
+
+
 async def test_a_clear_begins_anew(stage: Stage) -> None:
     talk = Talk(stage, "clear")
     await talk.send(say("One."))

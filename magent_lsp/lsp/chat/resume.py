@@ -1,7 +1,7 @@
 """The session that says what a document says: gone on with, forked where they differ, or made anew."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 async def resume(edge: "Edge", chat: Chat, path: Path) -> Session:
     """A session whose history is what stands above the document's message; CallerError for a bad agent."""
     agent = _agent(edge, chat)
-    turns = [turn for turn in chat.turns if not _is_aside(turn)]
+    holders = [folder for folder in edge.app.folders if path.is_relative_to(folder)]
+    folder = max(holders, key=lambda holder: len(holder.parts), default=None)
+    commands = edge.app.snapshot(folder).commands
+    turns = [turn for turn in chat.turns if not _is_aside(turn, commands)]
     session, missing = await _known(edge, chat.fields.get("session", ""), turns)
     if session is None:
-        holders = [folder for folder in edge.app.folders if path.is_relative_to(folder)]
-        folder = max(holders, key=lambda holder: len(holder.parts), default=None)
         session, missing = edge.app.new_session(folder=folder, agent=agent), turns
     for turn in missing:
         _write_down(edge, session, turn)
@@ -46,10 +47,10 @@ def _agent(edge: "Edge", chat: Chat) -> str:
     return name
 
 
-def _is_aside(turn: Turn) -> bool:
-    """Whether a turn was a command whose answer is for the person alone."""
-    name = turn.said.split(maxsplit=1)[0] if turn.said.startswith("/") else ""
-    return name[1:] in SUMMARIES and name[1:] not in TOLD
+def _is_aside(turn: Turn, commands: Container[str]) -> bool:
+    """Whether a turn was a command whose answer is for the person alone; `commands` are those of files."""
+    name = turn.said.split(maxsplit=1)[0][1:] if turn.said.startswith("/") else ""
+    return name in SUMMARIES and name not in TOLD and name not in commands
 
 
 async def _known(
