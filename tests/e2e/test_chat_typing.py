@@ -102,6 +102,43 @@ async def aside(talk: Talk, run_id: str, mark: int) -> str:
     return path.read_text()
 
 
+async def test_code_in_an_answer_may_hold_headings(stage: Stage) -> None:
+    code = "Write:\n\n```\n## You\n\nhi\n\n## Magent\n"
+    talk = Talk(stage, "headings")
+    stage.server.hold()
+    run_id = await talk.start(Reply(text=[code, "yo", "\n```\n\nThat is it."], hold=True))
+    await talk.sees("hi\n\n## Magent")
+    text = await ended(talk, run_id)
+    assert text.endswith(f"## Magent\n\n{code}yo\n```\n\nThat is it.\n\n## You\n\n")
+
+
+async def test_a_heading_that_is_taken_out_again_stops_nothing(stage: Stage) -> None:
+    talk, run_id = await begun(stage, "out again")
+    at = talk.text.index("It begins.")
+    talk.insert(at, "## You\n")
+    talk.insert(at, "", instead=7)
+    talk.insert(talk.text.index("## Magent"), "A note above\n\n")
+    text = await ended(talk, run_id)
+    assert text.endswith("A note above\n\n## Magent\n\nIt begins. The end.\n\n## You\n\n")
+
+
+async def test_who_types_the_same_words_takes_nothing_from_the_answer(stage: Stage) -> None:
+    talk, run_id = await begun(stage, "same words")
+    typed: list[str] = []
+
+    def refuse(_params: object) -> dict[str, bool]:
+        typed.append(f"I see: It begins. The end. ({len(typed)})\n")
+        talk.write(typed[-1])
+        if len(typed) == 3:
+            del stage.client.on["workspace/applyEdit"]
+        return {"applied": False}
+
+    stage.client.on["workspace/applyEdit"] = refuse
+    text = await ended(talk, run_id)
+    assert len(typed) == 3
+    assert "## Magent\n\nIt begins. The end.\n\n## You\n\n" + "".join(typed) in text
+
+
 @pytest.mark.parametrize("what", ["heading", "place", "all", "tail"])
 async def test_an_answer_whose_place_is_gone_is_opened_beside(stage: Stage, what: str) -> None:
     talk, run_id = await begun(stage, f"gone-{what}")

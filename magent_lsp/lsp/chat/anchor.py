@@ -10,6 +10,7 @@ from lsprotocol import types
 
 from magent_lsp.core.document import line_starts, offset_at
 from magent_lsp.lsp.chat import SUFFIX
+from magent_lsp.lsp.chat.tidied import added, end_of
 from magent_lsp.lsp.convert import to_path, to_position
 from magent_lsp.lsp.documents import Documents, OpenDocument
 
@@ -57,20 +58,47 @@ class Anchor:
         self.end = documents.observe(self._look)
         """Stop following."""
 
+    @property
+    def own(self) -> str:
+        """What is in the text of the answer, from its heading on; empty before that is there."""
+        return "" if self.begin is None else self.text[self.begin : self.at]
+
     def send(self, sent: Sent) -> None:
         """Expect a piece."""
         self._sent = sent
 
     def take(self, text: str) -> None:
         """Take a text whose changes nobody told, such as that of a file on the disk."""
-        if text != self.text:
-            self._change(_difference(self.text, text), text)
+        if text != self.text and not self._arrived(text):
+            self._change(_difference(self.text, text))
+        self.text = text
 
     def wrote(self, sent: Sent, text: str) -> None:
         """A piece was written where nobody tells of changes."""
         if not sent.landed.is_set():
             self._sent = sent
             self.take(text)
+
+    def tidied(self, sent: Sent, before: str, own: str) -> None:
+        """Look whether a piece arrived with other blanks than it was sent with.
+
+        `before` is the text that it was to be put into, and `own` what the answer had of it.
+        """
+        if sent.landed.is_set():
+            return
+        begin = self.begin
+        if begin is None:
+            start = added(sent.text, before, self.text)
+            if start is None:
+                return
+            heading = start + (end_of(sent.text[: sent.head], self.text[start:]) or 0)
+            begin = heading + len(self.text[heading:]) - len(self.text[heading:].lstrip())
+            own = ""
+        written = sent.text[sent.head : len(sent.text) - sent.tail]
+        end = end_of(own + written, self.text[begin:])
+        if end is not None:
+            self.begin, self.at, self.lost = begin, begin + end, ""
+            sent.landed.set()
 
     def _look(self, document: OpenDocument | None, uri: str) -> None:
         if not self._is_it(document, uri):
@@ -80,10 +108,14 @@ class Anchor:
             return
         self.is_open = True
         after = document.source
+        if self._arrived(after):
+            self.text = after
+            return
         change = self._told(document.last_change) if document.last_change is not None else None
         if change is None or _replaced(self.text, change) != after:
             change = _difference(self.text, after)
-        self._change(change, after)
+        self._change(change)
+        self.text = after
 
     def _is_it(self, document: OpenDocument | None, uri: str) -> bool:
         if unquote(uri) == unquote(self.uri):
@@ -111,11 +143,9 @@ class Anchor:
         )
         return Change(ends[0], ends[1], change.text)
 
-    def _change(self, change: Change, after: str) -> None:
-        if not self._arrived(after):
-            self.typed = time.monotonic()
-            self._move(_least(self.text, change))
-        self.text = after
+    def _change(self, change: Change) -> None:
+        self.typed = time.monotonic()
+        self._move(_least(self.text, change))
 
     def _arrived(self, after: str) -> bool:
         """Whether the change brought the piece that was sent; what stands on one side of it is as before."""
@@ -151,7 +181,7 @@ class Anchor:
             if end == self.at and not blank:
                 self._lose(TAKEN_BACK)
             self.at += grown
-        if self.begin is not None and start < self.begin:
+        if self.begin is not None and start <= self.begin:
             self.begin = max(self.begin + grown, start) if end <= self.begin else start
 
     def _lose(self, why: str) -> None:

@@ -100,6 +100,19 @@ def part_at(text: str, offset: int) -> Part | None:
     return next((part for part in reversed(parts_of(text)) if part.at <= offset), None)
 
 
+def is_answer(text: str) -> bool:
+    """Whether a text is one answer, or the beginning of one: code that it leaves open is code."""
+    lines = split_lines(text)
+    fence = left_open(text)
+    code = code_lines([*lines, fence] if fence else lines)
+    headings = [
+        (number, who)
+        for number, line in enumerate(lines)
+        if not code[number] and (who := heading(line.rstrip("\r\n")))
+    ]
+    return headings == [(0, "magent")]
+
+
 def template(fields: Mapping[str, str], title: str = "Chat", turns: Sequence[Turn] = ()) -> str:
     """The text of a new chat document."""
     head = "".join(f"{key}: {value}\n" for key, value in fields.items())

@@ -4,6 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from magent_lsp.core.document import split_lines
+
 _FENCE: Final = re.compile(r" {0,3}(?P<fence>`{3,}|~{3,})(?P<info>[^\r\n]*)")
 
 
@@ -46,7 +48,7 @@ def code_lines(lines: Sequence[str]) -> list[bool]:
 def left_open(text: str) -> str:
     """The fence that a text opens and does not close; empty if there is none."""
     fence = ""
-    for line in text.splitlines():
+    for line in split_lines(text):
         if not fence:
             fence = opens(line)
         elif closes(line, fence):

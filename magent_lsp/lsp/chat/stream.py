@@ -14,7 +14,7 @@ from magent_lsp.core.errors import MagentError
 from magent_lsp.core.events import RunEvent, RunFinished
 from magent_lsp.lsp.chat.anchor import PLACE_GONE, Anchor, Sent
 from magent_lsp.lsp.chat.answer import Answer
-from magent_lsp.lsp.chat.document import eol_of, parse, part_at, with_fields
+from magent_lsp.lsp.chat.document import eol_of, is_answer, parse, part_at, with_fields
 from magent_lsp.lsp.chat.fences import left_open
 from magent_lsp.lsp.chat.marks import MAGENT, YOU
 from magent_lsp.lsp.convert import to_path
@@ -38,7 +38,7 @@ ASKED: Final = 1.0
 TRIES: Final = 30
 """How often the end of an answer is tried in a text that changes all the time."""
 
-Landing = Literal["done", "again", "never"]
+Landing = Literal["done", "again", "misplaced", "never"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,13 +120,17 @@ class Stream:
 
     async def _end(self) -> None:
         for attempt in range(TRIES):
-            match await self._put():
-                case "done":
-                    return
-                case "never":
-                    break
+            landing = await self._put()
+            if landing == "done" and self._is_whole():
+                return
+            if landing in ("misplaced", "never"):
+                break
             await asyncio.sleep(min(0.05 * attempt, 0.5))
-        await self._keep_aside()
+        if not self._is_whole():
+            await self._keep_aside()
+
+    def _is_whole(self) -> bool:
+        return self.anchor.begin is not None and self._written >= len(self._answer.text)
 
     async def _put(self) -> Landing:
         """Bring what is there of the answer into the document."""
@@ -136,18 +140,23 @@ class Stream:
             self._why = str(error)
             return "never"
         self._settle()
-        if self.anchor.lost or (lost := self._misplaced()):
-            self._why = self.anchor.lost or lost
+        if self.anchor.lost:
+            self._why = self.anchor.lost
             return "never"
+        if lost := self._misplaced():
+            self._why = lost  # until whoever types has gone on typing
+            return "misplaced"
         piece = self._piece()
         if piece is None:
             return "done"
         self._flying = piece
+        own = self.anchor.own
         self.anchor.send(piece.sent)
         outcome = await self._apply(piece)
         if outcome.outcome == "applied":
             self.anchor.wrote(piece.sent, piece.edit.after)
-        if self._settle() or _is_there(piece, self.anchor.text):
+        self.anchor.tidied(piece.sent, piece.edit.before, own)
+        if self._settle() and (piece.sent.text or outcome.outcome == "applied"):
             return "done"
         self._why = outcome.detail.rstrip(".") or "the editor did not take it"
         return "again" if outcome.outcome in ("stale", "diverged") else "never"
@@ -170,11 +179,12 @@ class Stream:
 
     def _misplaced(self) -> str:
         """Why an answer would not be one at the anchor; empty if it would."""
-        part = part_at(self.anchor.text, self.anchor.at)
-        if self.anchor.begin is None:
-            return "" if part is None or part.who == "you" else "there is another answer at its place"
-        kept = part is not None and part.who == "magent" and part.at == self.anchor.begin
-        return "" if kept else PLACE_GONE
+        text, begin, at = self.anchor.text, self.anchor.begin, self.anchor.at
+        if begin is not None:
+            kept = text[max(begin - 1, 0) : begin] in ("", "\r", "\n") and is_answer(self.anchor.own)
+            return "" if kept else PLACE_GONE
+        part = part_at(text, at)
+        return "" if part is None or part.who == "you" else "there is another answer at its place"
 
     def _piece(self) -> _Piece | None:
         text, at = self.anchor.text, self.anchor.at
@@ -239,11 +249,3 @@ def _opening(text: str, at: int, start: int, body: str, eol: str) -> Sent:
     behind = text[at : at + blank].count("\n")
     tail = eol * 2 + YOU + eol * max(2 - behind, 0)
     return Sent(text=f"{head}{MAGENT}{eol * 2}{body}{tail}", head=len(head), tail=len(tail))
-
-
-def _is_there(piece: _Piece, text: str) -> bool:
-    """Whether a piece is in the text in another form than it was sent, as after an editor's tidying."""
-    body = "".join(piece.sent.text.split())
-    if not body:
-        return False
-    return "".join(text.split()).count(body) > "".join(piece.edit.before.split()).count(body)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from magent_lsp.core.edits import apply_replacements
-from magent_lsp.lsp.chat.document import Turn, parse, part_at, quoted, template, with_fields
+from magent_lsp.lsp.chat.document import Turn, is_answer, parse, part_at, quoted, template, with_fields
 from magent_lsp.lsp.chat.marks import YOU
 
 HEAD = {"session": "s1", "agent": "build"}
@@ -121,6 +121,18 @@ def test_what_is_quoted_is_read_as_it_was(answer: str) -> None:
     text = template(HEAD, "Talk", [Turn(said="x", answer=answer)])
     turns = parse(text).turns
     assert turns[0].answer == answer.strip()
+
+
+@given(texts)
+def test_an_answer_is_one_answer_at_each_of_its_lines(text: str) -> None:
+    written = f"## Magent\n\n{quoted(text)}"
+    assert all(is_answer(written[:end]) for end in range(9, len(written) + 1) if written[end - 1] != "u")
+
+
+def test_a_heading_in_an_answer_ends_it() -> None:
+    assert not is_answer("## Magent\n\nIt is\n## You\n\nnot")
+    assert not is_answer("It is")
+    assert is_answer("## Magent\n\n```md\n## You\n")
 
 
 @given(st.text())
