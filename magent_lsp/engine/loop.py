@@ -101,12 +101,18 @@ class Loop:
         run = self._run
         if run.incoming or (run.summary is None and await self._settle()):
             run.summary = None
+            self._break_off()
             return True
         if (why := await self._held_back()) is None:
             return bool(run.incoming)
         self._tell(why)
         run.summary = None
         return True
+
+    def _break_off(self) -> None:
+        """Keep the next answer apart from the one that was given."""
+        if self._run.text and not self._run.text.endswith("\n"):
+            self._run.emit(TextDeltaEvent(text="\n\n"))
 
     async def _held_back(self) -> str | None:
         """What a Stop hook wants done before the run ends; None if there is nothing."""
@@ -118,11 +124,15 @@ class Loop:
             reply = await run.hooks.fire("SubagentStop", run.agent.name, **told)
         if reply.halted or not reply.blocked:
             return None
+        name = "Stop" if run.parent is None else "SubagentStop"
         if self._held >= MAX_HELD:
-            why = f"A hook kept the run from ending {MAX_HELD} times; it ends now. It said: {reply.reason}"
-            run.emit(Notice(level="warning", message=why))
+            why = f"The {name} hook kept the run from ending {MAX_HELD} times; it ends now. It said: "
+            run.emit(Notice(level="warning", message=why + reply.reason))
             return None
         self._held += 1
+        run.loops.begin()  # the same answer again is an answer to the hook, which has a limit of its own
+        self._break_off()
+        run.emit(Notice(level="info", message=f"{name} hook: {reply.reason}"))
         return f"You are not done yet; the user's hook says:\n{reply.reason}"
 
     async def _request(self) -> AssistantMessage:

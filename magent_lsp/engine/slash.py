@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from magent_lsp.core.agent import Agent
 from magent_lsp.core.errors import ToolError, UserError
+from magent_lsp.core.events import Notice
 from magent_lsp.engine import plans
 from magent_lsp.engine.executor import Executor
 from magent_lsp.engine.mentions import attach_mentions
@@ -65,7 +66,7 @@ async def expand_prompt(run: Run, executor: Executor, builtins: Mapping[str, Bui
         near = difflib.get_close_matches(name, known, n=1)
         hint = f" Did you mean /{near[0]}?" if near else " /help lists them."
         raise UserError(f"There is no command /{name}.{hint}")
-    prompt = await _fill(command, arguments, executor)
+    prompt = await _fill(run, command, arguments, executor)
     attached = await _plan(run, executor, arguments) if _is_mode(command, "implement") else ""
     subagent = command.agent or "general" if command.subtask else None
     if subagent is None:
@@ -137,37 +138,45 @@ def _looks_like_a_path(name: str) -> bool:
     return " " not in name and (name.endswith(".md") or "/" in name)
 
 
-async def _fill(command: Command, arguments: str, executor: Executor) -> str:
+async def _fill(run: Run, command: Command, arguments: str, executor: Executor) -> str:
     texts: list[str] = []
     for part in expand(command, arguments).parts:
         match part:
             case Shell():
-                texts.append(await _output(command, executor, part))
+                texts.append(await _output(run, command, executor, part))
             case FileRef():
-                texts.append(await _file(executor, part))
+                texts.append(await _file(run, command, executor, part))
             case _:
                 texts.append(part.text)
     return "".join(texts)
 
 
-async def _output(command: Command, executor: Executor, part: Shell) -> str:
+async def _output(run: Run, command: Command, executor: Executor, part: Shell) -> str:
     try:
         result = await executor.use("bash", json.dumps({"command": part.command}))
     except Refused as error:
         raise UserError(f"/{command.name} stops at !`{part.command}`: {error}") from error
+    if result.failed:
+        last = result.text.strip().rpartition("\n")[2][:200]
+        _warn(run, f"/{command.name}: !`{part.command}` failed ({last}); the model sees its output.")
     return result.text
 
 
-async def _file(executor: Executor, part: FileRef) -> str:
+async def _file(run: Run, command: Command, executor: Executor, part: FileRef) -> str:
     try:
         result = await executor.use("read_file", json.dumps({"path": part.path}))
     except Refused as error:
         raise UserError(f"@{part.path} may not be read: {error}") from error
     except ToolError:
-        return part.text
-    if result.failed:
+        result = None
+    if result is None or result.failed:
+        _warn(run, f"/{command.name}: @{part.path} cannot be read; it stays in the prompt as it is.")
         return part.text
     return f'<file path="{part.path}">\n{result.text}\n</file>'
+
+
+def _warn(run: Run, text: str) -> None:
+    run.emit(Notice(level="warning", message=text))
 
 
 def _take_over(run: Run, command: Command) -> None:

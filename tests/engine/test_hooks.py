@@ -364,14 +364,17 @@ async def test_a_stop_hook_sends_the_run_on_but_not_for_ever(
     desk: Desk, server: ModelServer, say: HookWriter, log: Path
 ) -> None:
     use(desk, Stop=[say({"decision": "block", "reason": "run the tests first"}, log=log)])
-    for number in range(10):
-        server.reply(f"done {number}")
+    for _ in range(10):
+        server.reply("Done.")
     outcome = await desk.run("go")
     assert outcome.stop_reason == "end_turn"
+    assert "".join(delta.text for delta in desk.events.of("text_delta")) == "\n\n".join(["Done."] * 6)
+    said = [notice.message for notice in desk.events.of("notice")]
+    assert said.count("Stop hook: run the tests first") == 5
     assert len(server.requests) == 6
     assert "run the tests first" in str(server.requests[1].messages[-1])
     assert [each["stop_hook_active"] for each in told(log)] == [False] + [True] * 5
-    assert any("kept the run from ending" in notice.message for notice in desk.events.of("notice"))
+    assert any(message.startswith("The Stop hook kept the run from ending 5 times") for message in said)
 
 
 async def test_subagents_have_their_own_events(
@@ -568,3 +571,9 @@ def test_claude_s_form_of_a_call(
     assert to_claude(tool, names, ours) == theirs
     back = from_claude(tool, theirs[1])
     assert back == ours or (tool == "edit_file" and back["path"] == "a")
+
+
+@pytest.mark.parametrize(("code", "mend"), [(126, "chmod +x"), (127, "command that exists")])
+def test_a_hook_that_could_not_be_started_says_what_to_do(code: int, mend: str) -> None:
+    [problem] = read_reply(Hook(event="Stop", command="check.sh"), code, "", "sh: 1: no").problems
+    assert mend in problem

@@ -75,3 +75,23 @@ def test_a_broken_config_is_said_once(program: Program) -> None:
     done = program("run", "hi", "--model", model)
     [said] = [line for line in done.err.splitlines() if "config.yaml" in line]
     assert f"{program.config}:1: " in said
+
+
+def test_what_a_command_could_not_fill_in_is_told_and_the_run_goes_on(program: Program) -> None:
+    folder = program.config.parent / "commands"
+    folder.mkdir()
+    (folder / "look.md").write_text("Look at @gone.md and !`cat gone.txt` now\n")
+    done = program("run", "/look", "--model", program.script({"text": "Seen."}), "--yes")
+    assert (done.code, done.out) == (0, "Seen.\n")
+    assert "warning: /look: @gone.md cannot be read" in done.err
+    assert "warning: /look: !`cat gone.txt` failed (" in done.err
+
+
+def test_a_stop_hook_is_seen_and_ends_by_a_limit_of_its_own(program: Program) -> None:
+    program.config.write_text("hooks:\n  Stop:\n    - command: echo Write NOTES.md first. >&2; exit 2\n")
+    model = program.script({"text": "Done.", "repeat": True})
+    done = program("run", "go", "--model", model)
+    assert done.out.split() == ["Done."] * 6
+    assert done.err.count("Stop hook: Write NOTES.md first.") == 5
+    assert "warning: The Stop hook kept the run from ending 5 times" in done.err
+    assert "repeated" not in done.err
