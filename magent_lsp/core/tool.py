@@ -144,6 +144,9 @@ class Tool:
     """JSON schema sent to the model; None: made from `input`."""
     side_by_side: bool = False
     """Whether calls of one reply may run at the same time although the tool is no mere reader."""
+    quotes: bool = False
+    """Whether it may tell the model what is in the files it is to change: then it must be allowed to read
+    them, before anything is prepared."""
     shows: bool = False
     """Whether `run` gives a Proposal although the tool is of another kind than those that change things."""
 

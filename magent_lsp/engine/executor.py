@@ -36,6 +36,7 @@ Delegate = Callable[[str, str, bool, Callable[[str], None]], Awaitable[ToolResul
 """(agent, prompt, background, where its steps are shown)"""
 
 
+READ = "read_file"
 CANCELLED = "Cancelled before it was done."
 
 
@@ -156,6 +157,8 @@ class Executor:
         self._run.trace.verdict(prepared.call.id, prepared.tool.name, decision)
         if decision.verdict == "deny":
             raise Refused(f"Not allowed: {decision.reason} Nothing was done.")
+        if prepared.tool.quotes:
+            await self._may_read(prepared)
         permitted = False
         if (decision.verdict == "ask" or prepared.raised) and not prepared.tool.previews:
             await self._permit(prepared, None)
@@ -174,6 +177,19 @@ class Executor:
         if prepared.tool.name == "bash":
             await save_before(self._run)
         return await outcome.act()
+
+    async def _may_read(self, prepared: Prepared) -> None:
+        """An edit that does not fit is answered with what stands there, which is reading: judged as such."""
+        paths = [subject.value for subject in prepared.subjects if subject.kind == "path"]
+        await permit(
+            self._run,
+            call_id=prepared.call.id,
+            tool=READ,
+            title=f"Read {', '.join(paths)}",
+            subjects=[Subject(tool=READ, kind="path", value=path) for path in paths],
+            proposal=None,
+            arguments=prepared.use.arguments,
+        )
 
     def _context_of(self, prepared: Prepared) -> ToolContext:
         def report(text: str) -> None:

@@ -66,6 +66,11 @@ class Wire(DocumentsProtocol):
 
     _server: "MagentServer"
 
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self._commands: set[Any] = set()
+        """Ids of the commands that are not answered yet."""
+
     def structure_message(self, data: dict[str, Any]) -> Any:
         """Leave the parsed JSON as it is; pygls would take any object with a `jsonrpc` key for a message."""
         return data
@@ -164,9 +169,18 @@ class Wire(DocumentsProtocol):
         """An LSP value as plain JSON."""
         return self._converter.unstructure(value)
 
+    def _handle_request(self, msg_id: Any, method_name: str, params: Any) -> None:
+        if method_name == types.WORKSPACE_EXECUTE_COMMAND:
+            self._commands.add(msg_id)
+        super()._handle_request(msg_id, method_name, params)
+
     def _handle_cancel_notification(self, msg_id: Any) -> None:
-        """Cancel a request of the client; what is no id cannot belong to one."""
-        if _is_id(msg_id):
+        """Cancel a request of the client; what is no id cannot belong to one.
+
+        A command goes on and is answered all the same, as it soon is: pygls could not stop it, and a client
+        that does not learn the id of the run it has started could not cancel that.
+        """
+        if _is_id(msg_id) and msg_id not in self._commands:
             super()._handle_cancel_notification(msg_id)
 
     def _handle_response(
@@ -188,6 +202,7 @@ class Wire(DocumentsProtocol):
     def _send_handler_result(self, future: concurrent.futures.Future[Any], *, msg_id: Any) -> None:
         """Answer a request; only what is our fault leaves a traceback in the log."""
         self._request_futures.pop(msg_id, None)
+        self._commands.discard(msg_id)
         if future.cancelled():
             cancelled = JsonRpcRequestCancelled(f"The request {msg_id!r} was cancelled.")
             self._send_response(msg_id, error=cancelled.to_response_error())

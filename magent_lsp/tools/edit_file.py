@@ -128,4 +128,5 @@ TOOL = Tool(
     run=_run,
     subjects=_subjects,
     title=lambda input: f"Edit {input.path}",
+    quotes=True,
 )

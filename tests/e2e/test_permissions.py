@@ -536,3 +536,33 @@ async def test_the_sandbox_holds_whatever_the_command_is(tmp_path: Path) -> None
     assert not (tmp_path / "out").exists()
     assert sorted(path.name for path in (tmp_path / "beside").iterdir()) == ["f"]
     assert re.search(r"bwrap\W+works", said), said
+
+
+@pytest.mark.parametrize("nearly", [True, False], ids=["nearly right", "right"])
+async def test_an_edit_tells_nothing_of_a_file_that_must_not_be_read(tmp_path: Path, nearly: bool) -> None:
+    """An edit that does not fit is answered with the line that stands there; whether it fits tells enough."""
+    outside = tmp_path / "outside.txt"
+    outside.write_text("hush hush words\n")
+    files = {".env": "hush hush words\n", "vault/x.txt": "hush hush words\n"}
+    old = "hush hush wodrs" if nearly else "hush hush words"
+    edits = [{"old_string": old, "new_string": "z"}]
+    script = [
+        *[
+            {"calls": [{"tool": "edit_file", "arguments": {"path": path, "edits": edits}}]}
+            for path in (".env", "vault/x.txt")
+        ],
+        {"calls": [{"tool": "edit_file", "arguments": {"path": str(outside), "edits": edits}}]},
+        {"text": "done"},
+    ]
+    rules = {"edit_file": "allow", "read_file": {"*": "allow", ".env": "deny", "vault/**": "deny"}}
+    settings = {"permission": rules}
+    async with editor(tmp_path, script=script, files=files, client=EVENTS, settings=settings) as client:
+        client.always = "Reject"
+        run = await client.command("magent.prompt", prompt="edit")
+        await client.finished(run["runId"])
+        ended = [event for event in client.of_run(run["runId"]) if event["type"] == "tool_call_finished"]
+        assert [event["status"] for event in ended] == ["failed", "failed", "rejected"]
+        assert "hush hush words" not in json.dumps(client.of_run(run["runId"])).replace(old, "")
+        assert all("line 1" not in event["output"].lower() for event in ended)
+        assert [str(outside) in json.dumps(question) for question in client.questions] == [True]
+    assert outside.read_text() == files[".env"] == (tmp_path / "ws/.env").read_text()

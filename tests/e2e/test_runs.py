@@ -263,6 +263,18 @@ async def test_cancelling_the_request_ask_cancels_its_run(tmp_path: Path) -> Non
         assert client.events[-1]["event"]["stopReason"] == "cancelled"
 
 
+async def test_a_command_that_is_cancelled_tells_all_the_same_what_it_started(tmp_path: Path) -> None:
+    """A client could not cancel a run whose id it never learns."""
+    script = [{"text": "never", "first_delay": 60}]
+    async with editor(tmp_path, script=script) as client:
+        params = {"command": "magent.prompt", "arguments": [{"prompt": "hello"}]}
+        number, answer = client.send_request("workspace/executeCommand", params)
+        client.notify("$/cancelRequest", {"id": number})
+        started = await answer
+        await client.command("magent.cancel", runId=started["runId"])
+        assert (await client.finished(started["runId"]))["stopReason"] == "cancelled"
+
+
 async def test_an_error_is_shown_exactly_once(tmp_path: Path) -> None:
     script = [{"error": {"kind": "auth", "message": "the key was refused"}}]
     async with editor(tmp_path, script=script) as client:
