@@ -37,8 +37,8 @@ OWN: dict[str, dict[str, Any]] = {
         "default": [],
         "scope": "machine",
         "markdownDescription": 'The command that starts the server, such as `["/path/magent-lsp", "serve"]` '
-        'or `["uvx", "magent-lsp", "serve"]`. Empty: it is looked for in the active Python environment, '
-        "on the PATH and in `~/.local/bin`.",
+        'or `["python", "-m", "magent_lsp", "serve"]`. Empty: it is looked for in the active Python '
+        "environment, on the PATH and in `~/.local/bin`.",
     },
     "magentLsp.chat.open": {
         "type": "boolean",

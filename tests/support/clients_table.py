@@ -219,7 +219,7 @@ ROWS = (
         "Finds the server",
         Cell("`PATH`, an option", r"executable-find"),
         Cell("`PATH`, an option", r"executable\(program\)"),
-        Cell("setting, Python environment, `PATH`, `uvx`", r"getActiveEnvironmentPath"),
+        Cell("setting, Python environment, `PATH`", r"getActiveEnvironmentPath"),
         Cell("as the client does", r"magent"),
     ),
 )

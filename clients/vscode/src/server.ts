@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
-import { commands, ConfigurationTarget, extensions, window, workspace } from "vscode";
+import { commands, extensions, window, workspace } from "vscode";
 
 export interface Command {
   command: string;
@@ -23,23 +23,16 @@ export async function findServer(): Promise<Command | undefined> {
 
 /** Say that the server is missing and offer ways to get it. */
 export async function offerServer(): Promise<void> {
-  const uvx = onPath(process.platform === "win32" ? "uvx.exe" : "uvx");
-  const choices = [...(uvx ? ["Run it with uvx"] : []), "How to install it", "Set its path"];
   const choice = await window.showErrorMessage(
     "Magent needs its server, magent-lsp, which is neither in the active Python environment nor on the PATH. " +
-      "Install it with: pipx install magent-lsp. Then run “Magent: Restart Server”.",
-    ...choices,
+      "In a checkout of its repository: pipx install '.[rg]'. Then run “Magent: Restart Server”.",
+    "How to install it",
+    "Set its path",
   );
-  // Nothing is fetched without a person's word: the setting is only written when they choose it.
-  if (choice === "Run it with uvx") await useCommand(["uvx", "magent-lsp", "serve"]);
   if (choice === "How to install it") await commands.executeCommand("workbench.action.openWalkthrough", GUIDE);
   if (choice === "Set its path") {
     await commands.executeCommand("workbench.action.openSettings", "magentLsp.server.command");
   }
-}
-
-async function useCommand(command: string[]): Promise<void> {
-  await workspace.getConfiguration("magentLsp").update("server.command", command, ConfigurationTarget.Global);
 }
 
 /** A server that is installed beside the Python interpreter of the workspace. */
