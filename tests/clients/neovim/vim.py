@@ -8,9 +8,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import ModuleType
 from typing import Any
-
-import msgpack
 
 from tests.support.editors import REPOSITORY, Desk, missing, wait_until
 
@@ -79,15 +78,25 @@ def lua_list(words: list[str]) -> str:
     return "{ " + ", ".join(f"[==[{word}]==]" for word in words) + " }"
 
 
+def _packing() -> ModuleType:
+    """The package msgpack; imported late, as the everyday tests do without it."""
+    try:
+        import msgpack
+    except ImportError:
+        missing("msgpack", HOW)
+    return msgpack
+
+
 class Wire:
     """Requests to a Neovim over its socket, one after the other."""
 
     def __init__(self, path: Path) -> None:
+        self._pack = _packing()
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.settimeout(30)
         wait_until(lambda: self._connect(path), 30, "Neovim's socket")
         # Handles of buffers and windows are not needed as such: their numbers do.
-        self._answers = msgpack.Unpacker(ext_hook=lambda _, data: msgpack.unpackb(data))
+        self._answers = self._pack.Unpacker(ext_hook=lambda _, data: self._pack.unpackb(data))
         self._number = 0
 
     def _connect(self, path: Path) -> bool:
@@ -100,7 +109,7 @@ class Wire:
     def request(self, method: str, *arguments: Any) -> Any:
         """The result of an API function; AssertionError with Neovim's words if it fails."""
         self._number += 1
-        self._socket.sendall(msgpack.packb([0, self._number, method, arguments]))
+        self._socket.sendall(self._pack.packb([0, self._number, method, arguments]))
         while True:
             for kind, *rest in self._answers:
                 if kind == 1 and rest[0] == self._number:
@@ -122,11 +131,13 @@ class Vim:
 
     def __init__(self, desk: Desk, config: str) -> None:
         self.desk = desk
+        program = binary()
+        _packing()
         init = desk.home / "init.lua"
         init.write_text(BEGIN + config, encoding="utf-8")
         self._folder = tempfile.TemporaryDirectory(prefix="nvim-")  # a socket's path must be short
         path = Path(self._folder.name) / "s"
-        command = [binary(), "--headless", "--listen", str(path), "-n", "-u", str(init)]
+        command = [program, "--headless", "--listen", str(path), "-n", "-u", str(init)]
         self._process = subprocess.Popen(
             command, cwd=desk.root, env=desk.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
         )

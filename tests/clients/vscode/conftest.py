@@ -1,5 +1,7 @@
 """Fixtures of the tests in VS Code."""
 
+import importlib.util
+import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,10 @@ import pytest
 
 from tests.clients.vscode.build import install, make_vsix
 from tests.support.editors import Desk, missing, need
+
+if importlib.util.find_spec("playwright") is None and os.environ.get("CI", "").lower() != "true":
+    # The everyday tests do without it; these could not even be collected.
+    collect_ignore = ["test_chat.py", "test_chat_documents.py", "test_edits.py", "test_stock.py"]
 
 CHROMIUM = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
