@@ -12,6 +12,16 @@ from magent_lsp.tools.process import capture
 
 _SECONDS = 5.0
 _EDITORS = ("emacs", "nvim", "vim", "hx", "code", "codium")
+_NEEDS = {
+    "emacs": ("28", "Our Emacs client and Eglot need Emacs 28 or newer."),
+    "nvim": (
+        "0.11",
+        "The configuration in the README needs Neovim 0.11, the plugin 0.10; the Neovim guide has another.",
+    ),
+    "code": ("1.91", "The extension needs VS Code 1.91 or newer."),
+    "codium": ("1.91", "The extension needs VSCodium 1.91 or newer."),
+}
+"""The first version for which the guides' usual way works, and what to say of older ones."""
 
 
 async def search(environ: Mapping[str, str]) -> Line:
@@ -19,7 +29,7 @@ async def search(environ: Mapping[str, str]) -> Line:
     found = await _version_of("rg", environ)
     if found:
         return Line(name="rg", state="ok", detail=found)
-    mend = "Install ripgrep, for example with `pip install magent-lsp[rg]`."
+    mend = "Install ripgrep with your system's packages, or magent-lsp with its extra `[rg]`."
     return Line(name="rg", state="warn", detail="not found; `grep` and `glob` need it", mend=mend)
 
 
@@ -45,11 +55,7 @@ async def sandbox(*, wanted: bool, environ: Mapping[str, str]) -> Line:
 async def editors(environ: Mapping[str, str]) -> tuple[Line, ...]:
     """The editors on PATH and their versions."""
     found = await asyncio.gather(*(_version_of(name, environ) for name in _EDITORS))
-    lines = [
-        Line(name=name, state="ok", detail=version)
-        for name, version in zip(_EDITORS, found, strict=True)
-        if version
-    ]
+    lines = [_editor(name, version) for name, version in zip(_EDITORS, found, strict=True) if version]
     none = Line(
         name="editors",
         state="warn",
@@ -57,6 +63,18 @@ async def editors(environ: Mapping[str, str]) -> tuple[Line, ...]:
         mend="Any editor with a language client will do; `magent-lsp chat` needs none.",
     )
     return tuple(lines) or (none,)
+
+
+def _editor(name: str, version: str) -> Line:
+    needed, mend = _NEEDS.get(name, ("", ""))
+    said = re.match(r"[\d.]+", version)
+    if needed and said and _numbers(said[0]) < _numbers(needed):
+        return Line(name=name, state="warn", detail=f"{version}; older than {needed}", mend=mend)
+    return Line(name=name, state="ok", detail=version)
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.strip(".").split(".")]
 
 
 async def _version_of(name: str, environ: Mapping[str, str]) -> str:

@@ -46,3 +46,14 @@ async def test_editors_are_listed_with_versions_and_none_is_said(tmp_path: Path)
         ("emacs", "30.1"),
         ("nvim", "0.11.4"),
     ]
+
+
+async def test_an_editor_that_is_too_old_for_the_usual_way_is_said(tmp_path: Path) -> None:
+    """Who follows the README in an old Neovim gets errors of Lua that name nothing."""
+    program(tmp_path, "emacs", "echo 'GNU Emacs 28.2'")
+    program(tmp_path, "code", "echo 1.91.0")
+    emacs, nvim, code = await editors(program(tmp_path, "nvim", "echo 'NVIM v0.7.2'"))
+    assert (emacs.state, code.state) == ("ok", "ok")
+    assert nvim.state == "warn"
+    assert nvim.detail == f"0.7.2, {tmp_path / 'nvim'}; older than 0.11"
+    assert "0.10" in nvim.mend
