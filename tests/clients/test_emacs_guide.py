@@ -139,8 +139,6 @@ def test_the_table_of_keys_is_that_of_the_client() -> None:
 
 def test_other_clients_are_all_linked_and_named() -> None:
     sections = re.findall(r"^## (.*)$", STOCK, re.MULTILINE)
-    anchors = [
-        re.sub(r"[^\w -]", "", title.lower().replace(".", "-")).replace(" ", "-") for title in sections
-    ]
+    anchors = [re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in sections]
     assert re.findall(r"\]\(#([^)]*)\)", STOCK) != []
     assert sorted(re.findall(r"\]\(#([^)]*)\)", STOCK)) == sorted(anchors)

@@ -2,12 +2,14 @@
 
 import re
 import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.clients.neovim.vim import lua_list
-from tests.support.editors import Desk, calling, missing
+from tests.support.editors import REPOSITORY, Desk, Tmux, calling, missing
 
 pytestmark = [pytest.mark.editor, pytest.mark.timeout(200)]
 
@@ -92,3 +94,35 @@ def test_select_choose_allow_and_undo(desk: Desk) -> None:
     assert "# not saved\n" in done.stderr
     assert new in done.stderr
     assert desk.status() == []
+
+
+def number_of(title: str, screen: str) -> str:
+    """The number that stands before a title in a menu of the old kind."""
+    match = re.search(rf"^(\d+)[.:] {re.escape(title)}", screen, re.MULTILINE)
+    assert match, screen
+    return match[1]
+
+
+def test_the_lines_of_the_guide_with_real_keys(desk: Desk, tmux: Callable[..., Tmux]) -> None:
+    """Who has no newer Neovim copies them, and has nothing else."""
+    program = old()
+    guide = (REPOSITORY / "docs/guide/neovim.md").read_text(encoding="utf-8")
+    snippet = re.search(r"<!-- snippet: old -->\n```lua\n(.*?)```", guide, re.DOTALL)
+    assert snippet
+    line = "    return line[: len(line) - len(line.lstrip(BLANKS))]"
+    new = "    return line.removesuffix(line.lstrip(BLANKS))"
+    desk.script(calling("edit_file", path=desk.name, old_string=line, new_string=new), {"text": "Clearer."})
+    server = desk.home / "bin/magent-lsp"
+    server.parent.mkdir()
+    server.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m magent_lsp "$@"\n')
+    server.chmod(0o755)
+    init = desk.home / "init.lua"
+    ready = "vim.o.statusline = '%{luaeval(\"vim.lsp.buf.server_ready() and 1 or 0\")} servers'"
+    init.write_text(f"{snippet[1]}\n{ready}\n")
+    env = {**desk.env, "PATH": f"{server.parent}:{desk.env['PATH']}"}
+    terminal = tmux([program, "-n", "-u", str(init), "+14", str(desk.file)], env=env, size="120x44")
+    terminal.wait("1 servers", 60)
+    terminal.keys("V", "j", "g", "r", "a")
+    terminal.keys(number_of("Magent: Improve", terminal.wait("Type number")), "Enter")
+    terminal.keys(number_of("Allow once", terminal.wait("Allow once", 60)), "Enter")
+    terminal.wait(lambda screen: new.strip() in screen and "Type number" not in screen, 60)
