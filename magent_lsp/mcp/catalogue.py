@@ -11,11 +11,11 @@ from mcp.shared.exceptions import MCPError
 from magent_lsp.core.errors import ToolError
 from magent_lsp.mcp.definition import Definition, define_all, on_one_line
 from magent_lsp.mcp.entry import Entry
+from magent_lsp.mcp.pulse import LIST_SECONDS, Pulse
 from magent_lsp.mcp.requests import Requests
 
 logger = logging.getLogger(__name__)
 
-LIST_SECONDS: Final = 15
 _MOST_TOOLS: Final = 2_000
 _MOST_PAGES: Final = 100
 
@@ -23,14 +23,17 @@ _MOST_PAGES: Final = 100
 class Catalogue:
     """What a server offers; empty when that cannot be found out, so that nothing unseen runs."""
 
-    def __init__(self, entry: Entry, requests: Requests) -> None:
+    def __init__(self, entry: Entry, requests: Requests, pulse: Pulse) -> None:
         self.tools: Mapping[str, Definition] = {}
         """By the server's names, in their order."""
         self.left_out: tuple[str, ...] = ()
         """Tools that cannot be offered, and why."""
         self._entry = entry
         self._requests = requests
+        self._pulse = pulse
         self._stale = False
+        self._others = False
+        """Whether the server says that its tools are not those that we know."""
         self._work: asyncio.Task[None] | None = None
 
     async def read(self) -> None:
@@ -44,6 +47,11 @@ class Catalogue:
 
     def changed(self) -> None:
         """The server says that they are others now: list them again, however often it says so."""
+        self._others = True
+        self.look()
+
+    def look(self) -> None:
+        """List them again, in the background."""
         self._stale = True
         if self._work is None or self._work.done():
             self._work = asyncio.create_task(self._read_again())
@@ -58,8 +66,8 @@ class Catalogue:
 
     async def refresh(self) -> None:
         """List them anew, where the server does not tell by itself when they change."""
-        if not self._requests.tells:
-            self.changed()
+        if self._pulse.wary or not self._requests.tells:
+            self.look()
         with contextlib.suppress(ToolError):
             await self.settle()
 
@@ -69,12 +77,18 @@ class Catalogue:
             self._work.cancel()
 
     async def _read_again(self) -> None:
-        while self._stale:
-            self._stale = False
+        while self._stale and not self._pulse.hung.is_set():
+            self._stale, others, self._others = False, self._others, False
             try:
-                async with asyncio.timeout(LIST_SECONDS):
+                async with asyncio.timeout(self._pulse.patience()):
                     await self.read()
-            except (MCPError, TimeoutError, ValueError) as error:
-                why = on_one_line(error) or "it did not answer"
-                logger.warning("MCP server %r did not list its tools again: %s", self._entry.name, why)
-                self.tools, self.left_out = {}, (f"all, since it did not list them again: {why}",)
+                self._pulse.heard()
+            except TimeoutError:
+                if self._pulse.missed() or others:
+                    self._forget("it did not answer")
+            except (MCPError, ValueError) as error:
+                self._forget(on_one_line(error))
+
+    def _forget(self, why: str) -> None:
+        logger.warning("MCP server %r did not list its tools again: %s", self._entry.name, why)
+        self.tools, self.left_out = {}, (f"all, since it did not list them again: {why}",)

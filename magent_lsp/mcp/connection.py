@@ -20,6 +20,7 @@ from magent_lsp.mcp.catalogue import Catalogue
 from magent_lsp.mcp.definition import Definition, on_one_line
 from magent_lsp.mcp.entry import Entry
 from magent_lsp.mcp.http import Watch, http
+from magent_lsp.mcp.pulse import Pulse
 from magent_lsp.mcp.questions import Ask
 from magent_lsp.mcp.requests import Requests
 from magent_lsp.mcp.stdio import Pipes, stdio
@@ -33,6 +34,8 @@ END_SECONDS: Final = 2
 
 _LOST: Final = frozenset({"Connection closed", "Session terminated", "Server returned an error response"})
 """What the library says when the server, or only its memory of us, is gone; codes do not tell them apart."""
+
+_HUNG: Final = "it did not answer any more"
 
 State = Literal["starting", "ready", "ended"]
 
@@ -51,7 +54,8 @@ class Around:
 class Connection:
     """A server and its tools."""
 
-    def __init__(self, entry: Entry, around: Around) -> None:
+    def __init__(self, entry: Entry, around: Around, *, wary: bool = False) -> None:
+        """`wary`: it takes the place of one that hung."""
         self.entry = entry
         self.state: State = "starting"
         self.why = ""
@@ -64,6 +68,7 @@ class Connection:
         self._requests: Requests | None = None
         self._over = asyncio.Event()
         self._calls: list[Call] = []
+        self._pulse = Pulse(wary=wary)
         self._catalogue: Catalogue | None = None
         self._watch = Watch()
         self._task = asyncio.create_task(self._live(), name=f"MCP server {entry.name}")
@@ -73,24 +78,44 @@ class Connection:
     ) -> Mapping[str, Any]:
         """The result of `tools/call`; ToolError in words. A call that is cancelled is cancelled there too."""
         requests = self._requests
-        if requests is None or self.state != "ready":
+        if requests is None or self.state != "ready" or self.hung:
             raise ToolError(self._gone())
         call = Call(self.entry.timeout, report, ask)
         self._calls.append(call)
+        self._pulse.waiting += 1
+        answered = False
         try:
-            return await call.result(lambda progress: requests.call(name, arguments, progress))
+            result = await call.result(lambda progress: requests.call(name, arguments, progress))
+            answered = True
+            return result
         except TimeoutError:
             server, seconds = self.entry.name, self.entry.timeout
             raise ToolError(
                 f"The MCP server {server!r} did not answer within {seconds:g} s; the call was cancelled."
             ) from None
         except MCPError as error:
+            answered = True
             raise ToolError(await self._failed(error)) from None
         except ValueError as error:
             words = on_one_line(error)
             raise ToolError(f"The MCP server {self.entry.name!r} gave no proper result: {words}") from None
         finally:
             self._calls.remove(call)
+            self._pulse.waiting -= 1
+            self._feel(answered)
+
+    def _feel(self, answered: bool) -> None:
+        """See in the background whether a server that left a call unanswered hangs, before it is needed."""
+        if answered:
+            self._pulse.heard()
+        elif self.state == "ready" and self._catalogue is not None:
+            self._pulse.given_up()
+            self._catalogue.look()
+
+    @property
+    def hung(self) -> bool:
+        """Whether it ran, and is ended since it did not answer any more."""
+        return self._pulse.hung.is_set()
 
     @property
     def tools(self) -> Mapping[str, Definition]:
@@ -103,9 +128,14 @@ class Connection:
         return self._catalogue.left_out if self._catalogue is not None else ()
 
     async def current(self, name: str) -> Definition | None:
-        """The definition of a tool as it is now; waits for a new list if there is one on its way."""
+        """The definition of a tool as it is now; waits for a new list if there is one on its way.
+
+        ToolError if the server hangs.
+        """
         if self._catalogue is not None:
             await self._catalogue.settle()
+        if self.hung:
+            raise ToolError(self._gone())
         return self.tools.get(name)
 
     async def refresh(self) -> None:
@@ -116,7 +146,7 @@ class Connection:
     async def close(self) -> None:
         """End it, and all that it started; bounded."""
         self._over.set()
-        if self.state == "ready":
+        if self.state != "starting":
             await asyncio.wait([self._task], timeout=END_SECONDS)
         if not self._task.done():
             self._task.cancel()
@@ -138,7 +168,7 @@ class Connection:
                     finally:
                         if ended is not None:
                             ended.cancel()
-                if pipes is not None and pipes.ended.is_set():
+                if pipes is not None and pipes.ended.is_set() and not self.hung:
                     self.why = await pipes.last_words()
         except asyncio.CancelledError:
             self.why = self.why or "it was ended"
@@ -208,16 +238,19 @@ class Connection:
 
     async def _introduce(self, requests: Requests) -> None:
         await requests.introduce()
-        self._catalogue = Catalogue(self.entry, requests)
+        self._catalogue = Catalogue(self.entry, requests, self._pulse)
         await self._catalogue.read()
 
     async def _wait(self, ended: "asyncio.Task[Any] | None") -> None:
-        over = asyncio.create_task(self._over.wait())
+        signs = [asyncio.create_task(each.wait()) for each in (self._over, self._pulse.hung)]
         try:
-            tasks: list[asyncio.Task[Any]] = [over, *([ended] if ended else [])]
+            tasks: list[asyncio.Task[Any]] = [*signs, *([ended] if ended else [])]
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            over.cancel()
+            for sign in signs:
+                sign.cancel()
+        if self.hung:  # at once: its end takes a while, and a new one need not wait for it
+            self.state, self.why = "ended", _HUNG
 
     # -- what it says and asks ----------------------------------------------------------------------
 
@@ -248,7 +281,8 @@ class Connection:
     # -- in words -----------------------------------------------------------------------------------
 
     def _gone(self) -> str:
-        why = f": {self.why}" if self.why else ""
+        why = self.why or (_HUNG if self.hung else "")
+        why = f": {why}" if why else ""
         return (
             f"The MCP server {self.entry.name!r} does not run{why}. It is started again with the next prompt."
         )

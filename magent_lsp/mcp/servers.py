@@ -112,6 +112,9 @@ class Servers:
         await self._start(slots, wish)
         await self._settle(slots)
         await asyncio.gather(*(slot.connection.refresh() for slot in slots if slot.connection and slot.ready))
+        hung = [slot for slot in slots if slot.connection is not None and slot.connection.hung]
+        await self._start(hung, wish)
+        await self._settle(hung)
         for slot in slots:
             self._tell(slot, wish.tell)
         return tuple(tool for slot in slots for tool in slot.tools())
@@ -185,16 +188,21 @@ class Servers:
         for slot in wanted:
             if self._closed or _lives(slot):  # another run was faster
                 continue
-            hung = slot.connection is not None and slot.connection.late
+            before = slot.connection
+            if before is not None and before.hung:
+                wish.tell(
+                    f"MCP server {slot.entry.name!r}: it did not answer any more, and is started again."
+                )
+                self._end(slot)
             around = module.Around(
                 cwd=wish.folder,
                 folders=self._folders,
                 environment=wish.environment,
                 redact=self._redact,
             )
-            slot.connection = module.Connection(slot.entry, around)
+            slot.connection = module.Connection(slot.entry, around, wary=before is not None and before.hung)
             now = asyncio.get_running_loop().time()
-            slot.patient_until = now + (0 if hung else slot.entry.patience)
+            slot.patient_until = now + (0 if before is not None and before.late else slot.entry.patience)
 
     async def _settle(self, slots: Sequence[_Slot]) -> None:
         """Wait until each is ready or has failed, as long as its entry allows."""
@@ -231,7 +239,8 @@ class Servers:
 
 
 def _lives(slot: _Slot) -> bool:
-    return slot.connection is not None and slot.connection.state != "ended"
+    connection = slot.connection
+    return connection is not None and connection.state != "ended" and not connection.hung
 
 
 def _headers(headers: Mapping[str, str]) -> dict[str, str]:

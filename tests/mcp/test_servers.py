@@ -211,10 +211,10 @@ async def test_a_definition_that_cannot_be_seen_is_not_called(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that says that its tools are others now, and does not show them, gets no calls."""
-    monkeypatch.setattr("magent_lsp.mcp.catalogue.LIST_SECONDS", 0.1)
+    monkeypatch.setattr("magent_lsp.mcp.pulse.LIST_SECONDS", 0.1)
     tools = await house.tools(my=odd("coy"))
     await house.use(tools["mcp__my__change"])
-    with pytest.raises(ToolError, match="does not offer 'echo' any more"):
+    with pytest.raises(ToolError, match="it did not answer any more"):
         await house.use(tools["mcp__my__echo"])
 
 
