@@ -189,7 +189,7 @@ def test_no_typed_character_is_ever_lost(world: World, rounds: list[Round]) -> N
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@settings(max_examples=150, deadline=None, suppress_health_check=SHARED)
+@settings(max_examples=60, deadline=None, suppress_health_check=SHARED)
 @given(rounds=ROUNDS)
 def test_no_typed_character_is_ever_lost_at_length(world: World, rounds: list[Round]) -> None:
     world.play(rounds)

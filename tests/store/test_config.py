@@ -347,6 +347,8 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=8,
 )
+NUMBERS = st.integers(-(10**15), 10**15)
+"""Larger ones are taken as text."""
 GOOD: Mapping[str, st.SearchStrategy[Any]] = {
     "model": st.text(min_size=1),
     "maxTurns": st.integers(1, 10_000),
@@ -354,7 +356,7 @@ GOOD: Mapping[str, st.SearchStrategy[Any]] = {
     "warmUp": st.booleans(),
     "log": st.sampled_from(["off", "error", "warning", "info", "debug"]),
     "instructions": st.lists(st.text(min_size=1), unique=True),
-    "modelSettings": st.dictionaries(st.text(min_size=1), st.integers() | st.text(), max_size=3),
+    "modelSettings": st.dictionaries(st.text(min_size=1), NUMBERS | st.text(), max_size=3),
     "bash": st.fixed_dictionaries({"timeoutSeconds": st.integers(1, 900), "passEnv": st.lists(st.text())}),
     "retry": st.fixed_dictionaries({"tries": st.integers(1, 20)}),
 }
