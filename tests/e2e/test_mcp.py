@@ -323,6 +323,44 @@ async def test_a_call_that_hangs_can_be_cancelled(stage: Stage) -> None:
     configure(stage)
 
 
+@pytest.mark.slow
+async def test_after_a_server_that_hangs_the_next_prompt_has_its_tools(stage: Stage) -> None:
+    """It was asked again with every prompt, and never started again."""
+    configure(stage, mcpServers={"odd": odd("silent")})
+    stage.client.always = "Allow once"
+    stage.cast("sleep on", say("", call("mcp__odd__sleep", text="3600")), say("Done."))
+    started = await stage.start("sleep on")
+    await stage.client.until(
+        lambda: [
+            event
+            for event in stage.client.of_run(started["runId"])
+            if event["type"] == "tool_call_updated" and event["status"] == "in_progress"
+        ]
+    )
+    await stage.client.command("magent.cancel", runId=started["runId"])
+    await stage.ended(started)
+    clock = asyncio.get_running_loop().time
+    before = clock()
+    run = await use(stage, "and now", "mcp__odd__echo", text="awake")
+    assert clock() - before < 8
+    assert run.results("mcp__odd__echo") == ["awake"]
+    assert any("is started again" in event["message"] for event in run.of("notice"))
+    configure(stage)
+
+
+async def test_an_answer_that_cannot_be_read_ends_the_call_at_once(stage: Stage) -> None:
+    configure(stage, mcpServers={"odd": odd("raw")})
+    wrong = '{"jsonrpc":"2.0","id":ID,"result":[1]}'
+    run = await use(stage, "answer badly", "mcp__odd__echo", text=wrong)
+    (event,) = run.of("tool_call_finished")
+    assert event["status"] == "failed"
+    assert "its result is [1], which is no object" in event["output"]
+    half = '{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"half \\ud83d"}]}}'
+    run = await use(stage, "answer by half", "mcp__odd__echo", text=half)
+    assert run.results("mcp__odd__echo") == ["half \N{REPLACEMENT CHARACTER}"]
+    configure(stage)
+
+
 async def test_more_tools_than_a_request_takes(stage: Stage) -> None:
     configure(stage, mcpServers={"many": odd("many")})
     stage.cast("so many", say("Done."))
