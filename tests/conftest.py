@@ -1,6 +1,13 @@
 """What all tests share."""
 
+from typing import Final
+
 import pytest
+
+EVERYDAY: Final = frozenset(
+    {"test_runs.py", "test_commands.py", "test_actions.py", "test_permissions.py", "test_chat.py"}
+)
+"""Of the tests that start processes of ours, those that the everyday loop keeps: one of each kind."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -12,3 +19,11 @@ def pytest_configure(config: pytest.Config) -> None:
         "filterwarnings",
         "ignore:coroutine 'OpenAIChatCompletion.async_streaming' was never awaited:RuntimeWarning",
     )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Most tests that start processes are of the long run: the everyday loop is to stay under 3 minutes."""
+    for item in items:
+        if item.path.parent.name in ("e2e", "headless") and item.path.name not in EVERYDAY:
+            item.add_marker(pytest.mark.slow)

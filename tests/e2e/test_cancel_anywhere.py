@@ -49,8 +49,6 @@ CHILDS = [
     {"when": {"user": "look into it", "turn": 2}, "text": "There is a.py."},
 ]
 
-pytestmark = pytest.mark.slow
-
 FLOWS = {"edit": EDIT, "command": COMMAND, "readers": READERS, "child": [*CHILDS, *CHILD]}
 
 

@@ -10,8 +10,6 @@ from tests.support.edit_desk import Desk, change, desk, opens_closed_files, save
 from tests.support.lsp_client import NO_ANSWER, ResponseError
 from tests.support.lsp_profiles import EMACS, NEOVIM, POOR, VSCODE, Profile
 
-pytestmark = pytest.mark.slow
-
 TEXT = "one\n\ntwo\n\nthree\n"
 EDIT = change("a.txt", "two", "TWO")
 AFTER = TEXT.replace("two", "TWO")

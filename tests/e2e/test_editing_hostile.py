@@ -13,8 +13,6 @@ import pytest
 from tests.support.edit_desk import Desk, call, change, desk
 from tests.support.lsp_profiles import EMACS
 
-pytestmark = pytest.mark.slow
-
 TEXT = "one\n\ntwo\n\nthree\n"
 EDIT = change("a.txt", "two", "TWO")
 AFTER = TEXT.replace("two", "TWO")

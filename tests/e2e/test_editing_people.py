@@ -13,8 +13,6 @@ from tests.support.lsp_profiles import EMACS, NEOVIM, VSCODE, Profile
 from tests.support.model_server import ModelServer
 from tests.support.model_server import call as model_call
 
-pytestmark = pytest.mark.slow
-
 TEXT = "top\n" + "".join(f"line {number}\n" for number in range(10)) + "end\n"
 ASK = {"edit_file": "ask", "write_file": "ask"}
 

@@ -18,8 +18,6 @@ from tests.support.edit_desk import Desk, call, change, desk
 from tests.support.lsp_buffer import Buffer
 from tests.support.lsp_profiles import NEOVIM, VSCODE
 
-pytestmark = pytest.mark.slow
-
 LINES = 8
 
 Moment = Literal["before", "asked", "arrives", "bundled", "after"]

@@ -16,8 +16,6 @@ from tests.support.model_server import Call, ModelServer, call
 from tests.support.model_wire import Wire
 
 KEY = "key-of-the-user-0123456789"
-pytestmark = pytest.mark.slow
-
 WIRES: tuple[Wire, ...] = ("openai", "anthropic")
 TEXT = "x = 1\n"
 

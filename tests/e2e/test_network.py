@@ -21,8 +21,6 @@ from tests.support.lsp_client import (
 )
 from tests.support.lsp_profiles import VSCODE
 
-pytestmark = pytest.mark.slow
-
 TOKEN = "a-long-random-secret"
 
 

@@ -11,8 +11,6 @@ import pytest
 
 from tests.support.lsp_client import StreamLink, editor, server_environment, settings_of, start_server
 
-pytestmark = pytest.mark.slow
-
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and fds as POSIX has them")
 
 # A program that serves as usual, and in which a library prints whenever it can.

@@ -12,8 +12,6 @@ from tests.support.lsp_client import EVENTS, LspClient, ResponseError, editor
 from tests.support.lsp_profiles import POOR
 from tests.support.model_server import ModelServer, Tokens, call
 
-pytestmark = pytest.mark.slow
-
 posix = pytest.mark.skipif(sys.platform == "win32", reason="limits and signals as POSIX has them")
 
 SAY = [{"text": "Blue whale.", "repeat": True}]

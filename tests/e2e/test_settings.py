@@ -4,12 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.support.lsp_client import LspClient, editor
 from tests.support.lsp_profiles import POOR, VSCODE
-
-pytestmark = pytest.mark.slow
 
 
 def script(home: Path, name: str, text: str) -> str:

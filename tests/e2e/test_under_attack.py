@@ -12,8 +12,6 @@ import pytest
 from tests.support.lsp_client import LspClient, ResponseError, editor
 from tests.support.lsp_profiles import POOR, VSCODE, Profile
 
-pytestmark = pytest.mark.slow
-
 EVENTS = {"events": True}
 SECRET = "hunter2-of-the-person-0123456789"
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")

@@ -2,13 +2,9 @@
 
 import re
 
-import pytest
-
 from tests.support.model_server import ModelServer
 from tests.support.model_server import call as model_call
 from tests.support.terminal import Program
-
-pytestmark = pytest.mark.slow
 
 
 def test_it_shows_and_verifies_the_whole_path_with_nothing_configured(program: Program) -> None:

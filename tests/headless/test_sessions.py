@@ -6,8 +6,6 @@ import pytest
 
 from tests.support.terminal import Program
 
-pytestmark = pytest.mark.slow
-
 
 def talk(program: Program, prompt: str, answer: str) -> str:
     done = program("run", prompt, "--json", "--model", program.script({"text": answer}))
