@@ -185,14 +185,14 @@ def _add_features(server: MagentServer) -> None:
         edge = await life.edge()
         from magent_lsp.lsp.chat.lens import lenses
 
-        return lenses(edge, params.text_document.uri)
+        return await lenses(edge, params.text_document.uri)
 
     @server.feature(types.TEXT_DOCUMENT_FOLDING_RANGE)
     async def folds(params: types.FoldingRangeParams) -> Any:
         edge = await life.edge()
         from magent_lsp.lsp.chat.lens import folds
 
-        return folds(edge, params.text_document.uri)
+        return await folds(edge, params.text_document.uri)
 
     @server.feature(types.WINDOW_WORK_DONE_PROGRESS_CANCEL)
     def cancelled(params: types.WorkDoneProgressCancelParams) -> None:

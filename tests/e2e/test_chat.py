@@ -151,6 +151,35 @@ async def test_a_document_from_elsewhere_goes_on(stage: Stage) -> None:
     assert "Workspace folder" in str(stage.asked("shared")[0].messages)
 
 
+async def test_a_long_conversation_from_elsewhere_goes_on(stage: Stage) -> None:
+    turns = "".join(f"## You\n\nlong {n}\n\n## Magent\n\n{'answer ' * 200}{n}\n\n" for n in range(100))
+    talk = Talk(stage, "long 0", text=f"{turns}## You\n\nAnd?\n")
+    run_id = await talk.start(say("Well."))
+    await talk.done(run_id)
+    assert [text for role, text in talk.asked() if role == "user"] == [
+        *(f"long {n}" for n in range(100)),
+        "And?",
+    ]
+    assert talk.text.endswith("## You\n\nAnd?\n\n## Magent\n\nWell.\n\n## You\n\n")
+    assert (await talk.lens())[1] == talk.text.count("\n") - 2
+    document = {"textDocument": {"uri": talk.buffer.uri}}
+    assert len(await stage.client.request("textDocument/foldingRange", document)) == 202
+
+
+async def test_code_left_open_by_both_is_no_difference(stage: Stage) -> None:
+    talk = Talk(stage, "both open", "both open\n```py\nx = 1")
+    await talk.send(say("So:\n```py\nx = 2"))
+    session = talk.session
+    talk.write("Done?\n")
+    await talk.send(say("Yes."))
+    assert talk.session == session
+    assert talk.asked() == [
+        ("user", "both open\n```py\nx = 1"),
+        ("assistant", "So:\n```py\nx = 2"),
+        ("user", "Done?"),
+    ]
+
+
 async def test_a_copy_goes_its_own_way(stage: Stage) -> None:
     talk = Talk(stage, "copied")
     await talk.send(say("One."))

@@ -188,6 +188,13 @@ async def test_a_document_closed_without_saving_is_left_alone(stage: Stage) -> N
     assert talk.path.read_text() == before
 
 
+async def test_of_a_document_that_is_gone_one_sentence_is_said(stage: Stage) -> None:
+    talk, run_id = await begun(stage, "deleted")
+    talk.close()
+    assert await aside(talk, run_id, len(stage.client.shown)) == "It begins. The end.\n"
+    assert not any(".." in text.replace("...", "") for _, text in stage.client.messages)
+
+
 async def test_a_document_is_followed_to_its_new_name(stage: Stage) -> None:
     talk, run_id = await begun(stage, "renamed")
     talk.save()

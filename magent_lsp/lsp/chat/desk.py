@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 
 WRITTEN_SECONDS: Final = 5.0
 
+LONG: Final = 100_000
+"""Characters of a document that is read beside the loop."""
+READS: Final = 3
+"""How often, while somebody types in it."""
+
 
 class Chats:
     """Everything about chat documents that lives as long as the connection."""
@@ -77,10 +82,7 @@ class Chats:
 
     async def _begin(self, path: Path, uri: str) -> "tuple[Stream, Started, Session]":
         edge = self._edge
-        text = (await edge.editor.read(path)).text
-        open_text = edge.open_text(uri)
-        text = text if open_text is None else open_text
-        chat = parse(text)
+        text, chat = await self._read(path, uri)
         if not chat.message:
             raise CallerError(_nothing(path, chat))
         focus = self.selections.focus(edge, chat.message)
@@ -102,6 +104,22 @@ class Chats:
         if not stream.live and not edge.shows_progress:
             edge.server.message(types.MessageType.Info, f"Magent: the answer will be put into {path.name}.")
         return stream, started, session
+
+    async def _read(self, path: Path, uri: str) -> tuple[str, Chat]:
+        """The document's text as it is now, and what it says; the loop is not held up by a long one."""
+        edge = self._edge
+        text = (await edge.editor.read(path)).text
+        now = edge.open_text(uri)
+        text = text if now is None else now
+        for _ in range(READS):
+            if len(text) < LONG:
+                break
+            chat = await edge.in_thread(parse, text)
+            now = edge.open_text(uri)
+            if now is None or now == text:
+                return text, chat
+            text = now
+        return text, parse(text)
 
     async def _drive(self, stream: Stream, session: Session, used: tuple[str, str | None]) -> None:
         self._edge.watch.listen(stream.run_id, lambda event: stream.front(_changed(session, used)))

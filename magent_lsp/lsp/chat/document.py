@@ -24,8 +24,12 @@ KEYS: Final = (
 )
 """What front matter may hold."""
 
+FIRST: Final = 4096
+"""Characters in which front matter is looked for first."""
+
 _FIELD: Final = re.compile(r"(?P<key>[A-Za-z][\w-]*)[ \t]*:(?P<gap>[ \t]*)(?P<value>[^\r\n]*)")
 _COMMENT: Final = re.compile(r"(?:^|\s)#.*\Z")
+_LOOKS: Final = re.compile(r"## (?:you|magent)", re.IGNORECASE)
 _CLEAR: Final = re.compile(r"/clear(?:\s|\Z)")
 
 
@@ -55,12 +59,21 @@ class Chat:
     """Whether the document has headings; without any, its whole text is the message."""
 
 
-class Part(NamedTuple):
-    """What stands below one heading."""
+class Place(NamedTuple):
+    """Where in a text a part is."""
 
     who: Who
     at: int
     """Where the heading begins."""
+    start: int
+    end: int
+    """The content."""
+
+
+class Part(NamedTuple):
+    """What stands below one heading."""
+
+    who: Who
     start: int
     end: int
     """The content."""
@@ -90,19 +103,25 @@ def parse(text: str) -> Chat:
     )
 
 
-def parts_of(text: str) -> list[Part]:
-    """What stands below each heading."""
-    return list(_parts(_Lines(text)))
+def places_of(text: str) -> list[Place]:
+    """Where the parts of a text are."""
+    lines = _Lines(text)
+    return [
+        Place(who=who, at=lines.starts[first], start=lines.starts[first + 1], end=lines.starts[end])
+        for who, first, end in _headings(lines, _code(lines))
+    ]
 
 
-def part_at(text: str, offset: int) -> Part | None:
+def part_at(text: str, offset: int) -> Place | None:
     """The part in which a place lies; None above the first heading."""
-    return next((part for part in reversed(parts_of(text)) if part.at <= offset), None)
+    return next((place for place in reversed(places_of(text)) if place.at <= offset), None)
 
 
 def is_answer(text: str) -> bool:
     """Whether a text is one answer, or the beginning of one: code that it leaves open is code."""
     lines = split_lines(text)
+    if len(_LOOKS.findall(text)) == 1:
+        return heading(lines[0].rstrip("\r\n")) == "magent"
     fence = left_open(text)
     code = code_lines([*lines, fence] if fence else lines)
     headings = [
@@ -131,7 +150,7 @@ def quoted(text: str) -> str:
 
 def with_fields(text: str, fields: Mapping[str, str]) -> list[Replacement]:
     """How to give front matter these values; nothing where it has them."""
-    lines = _Lines(text)
+    lines = _front_of(text)
     known = {key: (value, start, end) for key, value, start, end in _fields(lines)}
     new = {key: value for key, value in fields.items() if known.get(key, ("",))[0] != value}
     edits = [Replacement(known[key][1], known[key][2], f" {new[key]}") for key in new if key in known]
@@ -168,6 +187,17 @@ class _Lines:
         return next(ends, -1) + 1
 
 
+def _front_of(text: str) -> _Lines:
+    """The first lines of a text, with all of its front matter."""
+    size = FIRST
+    while True:
+        lines = _Lines(text[:size])
+        begun = bool(lines.all) and lines.all[0].removeprefix("\ufeff").rstrip() == "---"
+        if size >= len(text) or not begun or 0 < lines.front < len(lines.all):
+            return lines
+        size *= 8
+
+
 def _fields(lines: _Lines) -> Iterator[tuple[str, str, int, int]]:
     """Key, value, and where what stands behind the colon begins and ends."""
     for number in range(1, lines.front - 1):
@@ -184,21 +214,29 @@ def _fields(lines: _Lines) -> Iterator[tuple[str, str, int, int]]:
 
 
 def _parts(lines: _Lines) -> Iterator[Part]:
-    code = [False] * lines.front + code_lines(lines.all[lines.front :])
+    code = _code(lines)
+    for who, first, end in _headings(lines, code):
+        yield Part(
+            who=who,
+            start=lines.starts[first + 1],
+            end=lines.starts[end],
+            text=_said(lines.all[first + 1 : end], code[first + 1 : end], who),
+        )
+
+
+def _code(lines: _Lines) -> list[bool]:
+    return [False] * lines.front + code_lines(lines.all[lines.front :])
+
+
+def _headings(lines: _Lines, code: Sequence[bool]) -> list[tuple[Who, int, int]]:
+    """Whose part it is, the line of its heading, and the first line behind it."""
     found = [
-        (number, who)
+        (who, number)
         for number in range(lines.front, len(lines.all))
         if not code[number] and (who := heading(lines.all[number].rstrip("\r\n")))
     ]
-    for at, (number, who) in enumerate(found):
-        end = found[at + 1][0] if at + 1 < len(found) else len(lines.all)
-        yield Part(
-            who=who,
-            at=lines.starts[number],
-            start=lines.starts[number + 1],
-            end=lines.starts[end],
-            text=_said(lines.all[number + 1 : end], code[number + 1 : end], who),
-        )
+    ends = [*(number for _, number in found[1:]), len(lines.all)]
+    return [(who, number, end) for (who, number), end in zip(found, ends, strict=False)]
 
 
 def _said(lines: Sequence[str], code: Sequence[bool], who: Who) -> str:
@@ -223,7 +261,7 @@ def _headless(lines: _Lines) -> Part | None:
         return None
     content = lines.all[first:]
     text = _said(content, code_lines(content), "you").removeprefix("\ufeff")
-    return Part("you", lines.starts[first], lines.starts[first], len(lines.text), text)
+    return Part("you", lines.starts[first], len(lines.text), text)
 
 
 def _turns(parts: Sequence[Part]) -> tuple[Turn, ...]:

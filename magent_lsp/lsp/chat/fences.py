@@ -29,20 +29,33 @@ def code_lines(lines: Sequence[str]) -> list[bool]:
     Markdown would take all the rest of the text for code then; here that would be the rest of a conversation.
     """
     inside = [False] * len(lines)
-    endless: dict[str, int] = {}
-    """For each kind of fence the shortest one that nothing closes from here on."""
+    marks = [number for number, line in enumerate(lines) if "```" in line or "~~~" in line]
+    longest = _longest(lines, marks)
     at = 0
-    while at < len(lines):
-        fence = opens(lines[at])
-        if fence and len(fence) < endless.get(fence[0], len(fence) + 1):
-            end = next((n for n in range(at + 1, len(lines)) if closes(lines[n], fence)), None)
-            if end is None:
-                endless[fence[0]] = len(fence)
-            else:
-                inside[at : end + 1] = [True] * (end + 1 - at)
-                at = end
+    while at < len(marks):
+        fence = opens(lines[marks[at]])
+        if fence and len(fence) <= longest[at].get(fence[0], 0):
+            end = next(n for n in range(at + 1, len(marks)) if closes(lines[marks[n]], fence))
+            inside[marks[at] : marks[end] + 1] = [True] * (marks[end] + 1 - marks[at])
+            at = end
         at += 1
     return inside
+
+
+def _longest(lines: Sequence[str], marks: Sequence[int]) -> list[dict[str, int]]:
+    """For each of these lines how long, for each kind, the longest fence is that a line behind it can close.
+
+    So that nobody looks for an end that is not there: in a text of many fences that would take for ever.
+    """
+    known: list[dict[str, int]] = []
+    longest: dict[str, int] = {}
+    for number in reversed(marks):
+        known.append(longest)
+        match = _FENCE.match(lines[number])
+        if match is not None and not match["info"].strip():
+            kind = match["fence"][0]
+            longest = {**longest, kind: max(longest.get(kind, 0), len(match["fence"]))}
+    return known[::-1]
 
 
 def left_open(text: str) -> str:

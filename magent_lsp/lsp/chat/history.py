@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from magent_lsp.core.messages import AssistantMessage, Message, SystemMessage, UserMessage
+from magent_lsp.core.messages import AssistantMessage, Message, SystemMessage, UserMessage, spoken
 from magent_lsp.lsp.chat.document import Turn
+from magent_lsp.lsp.chat.fences import left_open
 
 Redact = Callable[[str], str]
 
-_CONTEXT: Final = re.compile(r"\A<context>\n.*?\n</context>\n\n", re.DOTALL)
 _BLANK_LINES: Final = re.compile(r"\n{3,}")
 
 
@@ -41,7 +41,7 @@ def remembered(messages: Sequence[Message]) -> list[Remembered]:
         if isinstance(message, SystemMessage):
             continue
         if isinstance(message, UserMessage) and not message.synthetic:
-            turns.append(Remembered(said=message.said or _CONTEXT.sub("", message.text)))
+            turns.append(Remembered(said=spoken(message)))
         elif not turns and isinstance(message, AssistantMessage):
             turns.append(Remembered(said=""))
         if turns:
@@ -54,7 +54,7 @@ def remembered(messages: Sequence[Message]) -> list[Remembered]:
 def agree(document: Sequence[Turn], session: Sequence[Remembered], redact: Redact) -> Agreement:
     """For how many turns from the beginning both say the same."""
     for number, (turn, past) in enumerate(zip(document, session, strict=False)):
-        if _plain(turn.said, redact) != _plain(past.said, redact):
+        if _closed(_plain(turn.said, redact)) != _closed(_plain(past.said, redact)):
             return Agreement(turns=number)
         rest = _beyond(turn.answer, past.texts, redact)
         if rest and number + 1 == len(session):
@@ -73,7 +73,16 @@ def _beyond(answer: str, texts: Sequence[str], redact: Redact) -> str | None:
         if not rest.startswith(said):
             return None
         rest = rest[len(said) :]
+        if fence := left_open(said):
+            line, _, more = rest.lstrip("\n").partition("\n")
+            rest = more if line == fence else rest
     return rest.strip()
+
+
+def _closed(text: str) -> str:
+    """With the code ended that a text leaves open, as in a document."""
+    fence = left_open(text)
+    return f"{text}\n{fence}" if fence else text
 
 
 def _plain(text: str, redact: Redact) -> str:

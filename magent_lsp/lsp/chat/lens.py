@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from magent_lsp.core.document import line_starts, position_at, split_lines
-from magent_lsp.lsp.chat.desk import is_chat
-from magent_lsp.lsp.chat.document import parts_of
+from magent_lsp.lsp.chat.desk import LONG, is_chat
+from magent_lsp.lsp.chat.document import places_of
 from magent_lsp.lsp.chat.fences import code_lines
 from magent_lsp.lsp.chat.marks import is_ours
 
@@ -15,13 +15,12 @@ if TYPE_CHECKING:
     from magent_lsp.lsp.edge import Edge
 
 
-def lenses(edge: "Edge", uri: str) -> list[types.CodeLens]:
+async def lenses(edge: "Edge", uri: str) -> list[types.CodeLens]:
     """`Send` at the last heading of the person, or `Cancel` while an answer is written."""
     text = edge.open_text(uri) if is_chat(uri) else None
     if text is None:
         return []
-    mine = [part for part in parts_of(text) if part.who == "you"]
-    line = position_at(text, mine[-1].at).line if mine else 0
+    line = await edge.in_thread(_last_of_mine, text) if len(text) >= LONG else _last_of_mine(text)
     place = types.Position(line, 0)
     run_id = edge.chats.run_of(uri)
     if run_id is None:
@@ -33,14 +32,24 @@ def lenses(edge: "Edge", uri: str) -> list[types.CodeLens]:
     return [types.CodeLens(range=types.Range(place, place), command=command)]
 
 
-def folds(edge: "Edge", uri: str) -> list[types.FoldingRange]:
+def _last_of_mine(text: str) -> int:
+    """The line of the person's last heading."""
+    mine = [place for place in places_of(text) if place.who == "you"]
+    return position_at(text, mine[-1].at).line if mine else 0
+
+
+async def folds(edge: "Edge", uri: str) -> list[types.FoldingRange]:
     """The parts of a chat document, and the lines about tools in them."""
     text = edge.open_text(uri) if is_chat(uri) else None
     if text is None:
         return []
+    return await edge.in_thread(_folds, text) if len(text) >= LONG else _folds(text)
+
+
+def _folds(text: str) -> list[types.FoldingRange]:
     lines, starts = split_lines(text), line_starts(text)
     found = []
-    for part in parts_of(text):
+    for part in places_of(text):
         first = position_at(text, part.at, starts).line
         last = _last_line(lines, first, position_at(text, part.end, starts).line)
         if last > first:

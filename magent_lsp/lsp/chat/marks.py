@@ -20,7 +20,7 @@ _STARTS: Final = tuple(text.lower() for text in (YOU, MAGENT, TOOL, NOTE))
 
 def heading(line: str) -> Who | None:
     """Whose part a line begins."""
-    match = _HEADING.match(line)
+    match = _HEADING.match(line) if line.startswith("## ") else None
     if match is None:
         return None
     return "you" if match[1].lower() == "you" else "magent"
@@ -28,6 +28,8 @@ def heading(line: str) -> Who | None:
 
 def is_ours(line: str, *, after_ours: bool) -> bool:
     """Whether a line was written about a tool or a run; it is no part of what the model said."""
+    if not line.startswith(">"):
+        return False
     return line.lower().startswith(_STARTS[2:]) or (after_ours and line.startswith(BODY))
 
 
@@ -38,7 +40,7 @@ def quote(line: str) -> str:
 
 def unquote(line: str) -> str:
     """The line as it was before `quote`."""
-    return line[1:] if _QUOTED.match(line) else line
+    return line[1:] if line.startswith("\\") and _QUOTED.match(line) else line
 
 
 def undecided(begun: str) -> bool:

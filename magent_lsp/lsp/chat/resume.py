@@ -1,10 +1,12 @@
 """The session that says what a document says: gone on with, forked where they differ, or made anew."""
 
+import importlib
 import uuid
 from collections.abc import Container, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from magent_lsp.app.magent import RUNNER
 from magent_lsp.core.errors import CallerError, UserError
 from magent_lsp.core.messages import AssistantMessage, Message, UserMessage
 from magent_lsp.core.session import Session
@@ -13,12 +15,16 @@ from magent_lsp.lsp.chat.document import Chat, Turn
 from magent_lsp.lsp.chat.history import Redact, agree, remembered
 from magent_lsp.store.lock import SessionLocked
 
+FEW: Final = 20
+"""Turns that are written down at once; more are, beside the loop."""
+
 if TYPE_CHECKING:
     from magent_lsp.lsp.edge import Edge
 
 
 async def resume(edge: "Edge", chat: Chat, path: Path) -> Session:
     """A session whose history is what stands above the document's message; CallerError for a bad agent."""
+    await edge.in_thread(importlib.import_module, RUNNER)
     agent = _agent(edge, chat)
     holders = [folder for folder in edge.app.folders if path.is_relative_to(folder)]
     folder = max(holders, key=lambda holder: len(holder.parts), default=None)
@@ -27,8 +33,10 @@ async def resume(edge: "Edge", chat: Chat, path: Path) -> Session:
     session, missing = await _known(edge, chat.fields.get("session", ""), turns)
     if session is None:
         session, missing = edge.app.new_session(folder=folder, agent=agent), turns
-    for turn in missing:
-        _write_down(edge, session, turn)
+    if len(missing) > FEW:
+        await edge.in_thread(_write_down, session, missing, _redact(edge))
+    else:
+        _write_down(session, missing, _redact(edge))
     session.use_agent(agent)
     model = chat.fields.get("model", "")
     session.use_model(None if model in ("", "auto") else model)
@@ -62,19 +70,20 @@ async def _known(
     session: Session | None = None
     try:
         session = await edge.app.open_session(session_id)
+        missing = await _missing(edge, turns, session.messages)
         if any(run.session_id == session_id for run in edge.app.running()):
             session = None  # what it will have said is not known yet
-        elif (missing := _missing(edge, turns, session.messages)) is not None:
+        elif missing is not None:
             return session, missing
         everything = await edge.in_thread(edge.app.sessions.messages, session_id)
     except SessionLocked:
         everything = await edge.in_thread(edge.app.sessions.messages, session_id)
     except (CallerError, UserError):
         return None, turns
-    if session is not None and (missing := _missing(edge, turns, everything)) is not None:
+    if session is not None and (missing := await _missing(edge, turns, everything)) is not None:
         return session, missing
     past = remembered(everything)
-    same = agree(turns, past, _redact(edge))
+    same = await edge.in_thread(agree, turns, past, _redact(edge))
     shared = same.turns - bool(same.rest)
     if not shared:
         return None, turns
@@ -82,21 +91,22 @@ async def _known(
     return await edge.app.open_session(copy.id), turns[shared:]
 
 
-def _missing(edge: "Edge", turns: Sequence[Turn], messages: Sequence[Message]) -> Sequence[Turn] | None:
+async def _missing(edge: "Edge", turns: Sequence[Turn], messages: Sequence[Message]) -> Sequence[Turn] | None:
     """The turns to add to a session for it to say all that the document says; None: it says other things."""
     past = remembered(messages)
-    same = agree(turns, past, _redact(edge))
+    same = await edge.in_thread(agree, turns, past, _redact(edge))
     if same.turns < len(past):
         return None
     rest = [Turn(said="", answer=same.rest)] if same.rest else []
     return [*rest, *turns[same.turns :]]
 
 
-def _write_down(edge: "Edge", session: Session, turn: Turn) -> None:
-    if turn.said:
-        session.append(UserMessage(id=_id(), text=_redact(edge)(turn.said)))
-    if turn.answer:
-        session.append(AssistantMessage(id=_id(), text=_redact(edge)(turn.answer)))
+def _write_down(session: Session, turns: Sequence[Turn], redact: Redact) -> None:
+    for turn in turns:
+        if turn.said:
+            session.append(UserMessage(id=_id(), text=redact(turn.said)))
+        if turn.answer:
+            session.append(AssistantMessage(id=_id(), text=redact(turn.answer)))
 
 
 def _redact(edge: "Edge") -> Redact:

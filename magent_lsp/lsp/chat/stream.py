@@ -137,7 +137,7 @@ class Stream:
         try:
             await self._catch_up()
         except MagentError as error:
-            self._why = str(error)
+            self._why = str(error).rstrip(".")
             return "never"
         self._settle()
         if self.anchor.lost:

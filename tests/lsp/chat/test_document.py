@@ -100,6 +100,13 @@ def test_front_matter_is_changed_in_place(text: str, eol: str) -> None:
         assert new.count("\n") == new.count(eol)
 
 
+def test_front_matter_may_be_long() -> None:
+    comment = "# what is said of it\n" * 1000
+    text = f"---\n{comment}session: old\n---\nhi"
+    new = apply_replacements(text, with_fields(text, HEAD))
+    assert new == f"---\n{comment}session: s1\nagent: build\n---\nhi"
+
+
 OURS = ["## You", "## Magent", "\\## You", "\\\\## Magent ", "> - tool: x", ">   body", "> - magent: y"]
 FENCES = ["```", "~~~~", "```py", "    ```", "```x```"]
 lines = st.sampled_from([*OURS, *FENCES, "", "text", "# You", "> quote", "## Your"])

@@ -51,6 +51,14 @@ def test_they_agree_whatever_an_editor_did_to_blanks() -> None:
     assert compared(*SAME, Turn(said="More")) == Agreement(turns=2)
 
 
+def test_code_that_was_left_open_is_closed_in_the_document_alone() -> None:
+    session = [user("Why?\n```py\nx = 1"), model("So:\n````\ny = 2", "1"), model("Done.\n~~~")]
+    turn = Turn(said="Why?\n```py\nx = 1\n```", answer="So:\n````\ny = 2\n````\n\nDone.\n~~~\n~~~")
+    assert compared(turn, session=session) == Agreement(turns=1)
+    more = Turn(said=turn.said, answer=f"{turn.answer}\n\nReally.")
+    assert compared(more, session=session) == Agreement(turns=1, rest="Really.")
+
+
 def test_long_runs_of_blanks_take_no_longer_than_other_text() -> None:
     def seconds(filling: str) -> float:
         text = f"a{filling * 20_000}b"
