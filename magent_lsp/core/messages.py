@@ -1,8 +1,9 @@
 """What is said in a conversation, free of any provider's shape."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 FinishReason = Literal["stop", "tool_calls", "length", "refused", "cut"]
 """Why the model stopped: `cut` means that the stream ended before it said why."""
@@ -70,6 +71,14 @@ class UserMessage:
     """True for nudges, steering notes and re-attached context that no person typed."""
     said: str = ""
     """What the person wrote, where `text` is more than that: context, a command that was filled in."""
+
+
+_CONTEXT: Final = re.compile(r"\A<context>\n.*?\n</context>\n\n", re.DOTALL)
+
+
+def spoken(message: UserMessage) -> str:
+    """What the person wrote, without the context that only the model needs."""
+    return message.said or _CONTEXT.sub("", message.text)
 
 
 @dataclass(frozen=True, kw_only=True)

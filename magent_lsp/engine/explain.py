@@ -1,5 +1,6 @@
 """Why a call would be allowed, asked for or denied, without making it."""
 
+import difflib
 import shlex
 from collections.abc import Mapping
 from typing import Any
@@ -14,6 +15,7 @@ from magent_lsp.engine.snapshot import Snapshot
 from magent_lsp.permissions.decision import Decision
 from magent_lsp.permissions.judge import judge
 from magent_lsp.permissions.place import Place
+from magent_lsp.store.toolnames import tool_name
 
 _QUOTED = " \t\n'\"\\#"
 """Signs in a word that must have been quoted by the person who typed it."""
@@ -29,14 +31,20 @@ def explain(
     ):  # its server does not run; the rules are known all the same
         return judge((Subject(tool=tool, kind="definition"),), snapshot.policy(agent), place)
     if found is None:
-        names = ", ".join(each.name for each in snapshot.tools)
-        raise CallerError(f"tool: there is no tool {tool!r}. Available: {names}.")
+        raise _unknown(tool, snapshot)
     try:
         value = found.input.model_validate(dict(arguments))
     except ValidationError as error:
         raise CallerError(f"arguments: {faults(error)}") from None
     subjects = found.subjects(value) or (Subject(tool=found.name, kind="none"),)
     return judge(subjects, snapshot.policy(agent), place)
+
+
+def _unknown(tool: str, snapshot: Snapshot) -> CallerError:
+    names = [each.name for each in snapshot.tools]
+    near = tool_name(tool) or next(iter(difflib.get_close_matches(tool.lower(), names, n=1)), None)
+    hint = f"Did you mean {near!r}?" if near in names else f"Available: {', '.join(names)}."
+    return CallerError(f"tool: there is no tool {tool!r}. {hint}")
 
 
 def arguments_of(tool: str, words: list[str], snapshot: Snapshot) -> dict[str, Any]:
@@ -49,8 +57,7 @@ def arguments_of(tool: str, words: list[str], snapshot: Snapshot) -> dict[str, A
         return {}
     found = next((each for each in snapshot.tools if each.name == tool), None)
     if found is None:
-        known = ", ".join(each.name for each in snapshot.tools)
-        raise CallerError(f"tool: there is no tool {tool!r}. Available: {known}.")
+        raise _unknown(tool, snapshot)
     required = [name for name, field in found.input.model_fields.items() if field.is_required()]
     names = required or list(found.input.model_fields)[:1]
     if tool in ("edit_file", "write_file"):

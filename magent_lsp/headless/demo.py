@@ -50,6 +50,9 @@ async def _show(sample: Sample, terminal: Terminal, *, yes: bool) -> int:
         stage.check(False, str(error))
         stage.say(f"The server's log:\n{sample.log.read_text(errors='replace')[-2000:]}", "dim")
     terminal.line()
+    if stage.error:
+        terminal.line(f"The demo stops here: {stage.error}", "bold red")
+        return 1
     if stage.failed:
         terminal.line(f"{len(stage.failed)} of the demo's claims did not hold: {stage.failed[0]}", "bold red")
         return 1
@@ -88,6 +91,8 @@ class _Show:
                 fixing = await self._run("Choosing it starts the agent", action)
                 if fixing["stopReason"] == "end_turn" and not self._stage.commands:
                     await self._run_the_tests(fixing["sessionId"], buffer.uri)
+                if self._stage.error:
+                    return
                 if await self._check(fixing, buffer, before):
                     await self._undo(fixing["runId"], buffer, before)
                     await self._stop()
@@ -140,6 +145,8 @@ class _Show:
         seconds = time.monotonic() - began
         name = f"{server.get('name', 'the server')} {server.get('version', '')}".strip()
         commands = answer["capabilities"].get("executeCommandProvider", {}).get("commands", [])
+        self._stage.say("Before a command runs, this editor saves without a question: its setting is")
+        self._stage.say("`edits.saveBeforeCommands: always`. Yours asks, until you say otherwise.")
         self._stage.check("magent.prompt" in commands, f"{name} answered after {seconds:.1f} s")
 
     def _type(self) -> Buffer:
@@ -182,6 +189,8 @@ class _Show:
             server.cancel()
         if finished is None:
             raise ServerError("the server stays until the run has ended")
+        if finished["stopReason"] == "error":
+            self._stage.error = finished.get("error") or "the run failed"
         return {**finished, **started}
 
     async def _run_the_tests(self, session_id: str, uri: str) -> None:
@@ -202,7 +211,7 @@ class _Show:
         stage.check(_TYPED in buffer.text, "the line you typed is still there")
         stage.check(
             bool(saves) and _TYPED not in saves[0],
-            "nobody wrote to the file under the buffer; the editor saved it when the command needed it",
+            "nobody wrote to the file under the buffer; the editor saved it, before the command, as asked",
         )
         passed, _ = await asyncio.to_thread(self._sample.test)
         return stage.check(passed and applied, "the tests pass")

@@ -23,6 +23,8 @@ class Stage:
         """Shell commands that the agent ran to their end."""
         self.verified = 0
         self.failed: list[str] = []
+        self.error = ""
+        """What ended the agent's run, after which there is nothing to verify."""
 
     def step(self, title: str) -> None:
         """Begin the next step."""
@@ -71,8 +73,6 @@ class Stage:
                 self.say(f"edit: {event['outcome']}", "green" if event["outcome"] == "applied" else "yellow")
             case "notice":
                 self.say(f"{event['level']}: {event['message']}", "yellow")
-            case "run_finished" if event.get("error"):
-                self.say(f"error: {event['error']}", "red")
         self._fresh_text = True
 
     def _stream(self, text: str) -> None:

@@ -76,12 +76,11 @@ class TypedLines:
 
 
 def _keys() -> "KeyBindings":
-    from prompt_toolkit.filters import completion_is_selected
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
     keys = KeyBindings()
 
-    @keys.add("enter", filter=~completion_is_selected)
+    @keys.add("enter")
     def send(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
         if buffer.document.text_before_cursor.endswith("\\"):
@@ -89,10 +88,6 @@ def _keys() -> "KeyBindings":
             buffer.insert_text("\n")
         else:
             buffer.validate_and_handle()
-
-    @keys.add("enter", filter=completion_is_selected)
-    def choose(event: KeyPressEvent) -> None:
-        event.current_buffer.complete_state = None
 
     @keys.add("escape", "enter")
     def new_line(event: KeyPressEvent) -> None:

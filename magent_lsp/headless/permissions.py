@@ -11,6 +11,7 @@ from magent_lsp.headless.start import Options, quiet
 from magent_lsp.headless.terminal import Terminal
 from magent_lsp.permissions.decision import Decision
 from magent_lsp.permissions.rules import Rule
+from magent_lsp.store.toolnames import permission_tools
 
 _STYLES = {"allow": "green", "ask": "yellow", "deny": "red"}
 
@@ -20,17 +21,27 @@ def explain(
 ) -> int:
     """Write the verdict on a call and its reason to stdout."""
     terminal = Terminal.standard()
-    decision = finish(_explain(Options(cwd=folder, agent=agent, allow=allow), tool, list(words)))
+    # `edit` is a key of rules, for which there are two tools.
+    tools = permission_tools(tool) if tool == "edit" else (tool,)
+    decisions = finish(_explain(Options(cwd=folder, agent=agent, allow=allow), tools, list(words)))
     if json:
-        terminal.data(dumps(_to_json(decision)))
-    else:
-        show_decision(decision, terminal.for_stdout())
+        found = {name: _to_json(decision) for name, decision in decisions.items()}
+        terminal.data(dumps(found if len(found) > 1 else found[tool]))
+        return 0
+    terminal = terminal.for_stdout()
+    if len(decisions) > 1:
+        terminal.line(f"`{tool}` in a rule means {' and '.join(decisions)}.")
+    for decision in decisions.values():
+        show_decision(decision, terminal)
     return 0
 
 
-async def _explain(options: Options, tool: str, words: list[str]) -> Decision:
+async def _explain(options: Options, tools: Sequence[str], words: list[str]) -> dict[str, Decision]:
     async with quiet(options) as magent:
-        return magent.explain(tool, arguments_of(tool, words, magent.snapshot()), options.agent)
+        return {
+            tool: magent.explain(tool, arguments_of(tool, words, magent.snapshot()), options.agent)
+            for tool in tools
+        }
 
 
 def show_decision(decision: Decision, terminal: Terminal) -> None:

@@ -106,8 +106,9 @@ async def read_focus(said: str, cwd: Path) -> Focus:
     if first is None or last is None:
         return Focus(path=path, language=document.language)
     starts = line_starts(document.text)
-    if first > len(starts):
-        raise CallerError(f"--file: {said!r} begins after the last line, {len(starts)}")
+    lines = len(starts) - (len(starts) > 1 and document.text.endswith(("\n", "\r")))
+    if first > lines:
+        raise CallerError(f"--file: {said!r} begins after the last line, {lines}")
     end = Position(last, 0) if last < len(starts) else position_at(document.text, len(document.text), starts)
     span = Span(Position(first - 1, 0), end)
     return Focus(path=path, span=span, selection=slice_span(document.text, span), language=document.language)

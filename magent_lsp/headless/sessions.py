@@ -87,13 +87,18 @@ def _rename(arguments: argparse.Namespace) -> int:
     store, title = _store(), " ".join(arguments.title).strip()
     if not title:
         raise CallerError("the TITLE is empty; give one")
-    store.rename(_find(store, arguments), title)
+    found = _find(store, arguments)
+    store.rename(found, title)
+    Terminal.standard().line(f"{found} is called {title!r} now.")
     return 0
 
 
 def _delete(arguments: argparse.Namespace) -> int:
     store = _store()
-    store.delete(_find(store, arguments))
+    found = _find(store, arguments)
+    title = next((_plain(info.title) for info in store.list() if info.id == found), "")
+    store.delete(found)
+    Terminal.standard().line(f"Deleted for good: {found}  {title}".rstrip())
     return 0
 
 

@@ -15,6 +15,8 @@ from magent_lsp.core.ports import EventSink
 from magent_lsp.headless.editor import DiskEditor
 from magent_lsp.headless.person import Person
 from magent_lsp.headless.terminal import Terminal
+from magent_lsp.llm.catalogue import SCRIPTED
+from magent_lsp.store.config_environment import allow_rules
 from magent_lsp.store.dirs import Dirs
 from magent_lsp.store.sessions import SessionStore
 
@@ -80,9 +82,24 @@ async def opened(
             logger.warning("something did not end within %s s and is left behind", _CLOSE_SECONDS)
 
 
+def here(model: str) -> str:
+    """A model as it is named on the command line: a script's relative path belongs to the current folder."""
+    name = model.removeprefix(SCRIPTED)
+    return model if name == model else f"{SCRIPTED}{Path(name).expanduser().absolute()}"
+
+
+def _check_allowed(allow: tuple[str, ...]) -> None:
+    """CallerError if `--allow` names what does not exist: the person would wait for its effect in vain."""
+    _, problems = allow_rules(allow)
+    for problem in problems:
+        said = problem.message.replace(": --allow: ", ": ").removesuffix("; its rules grant nothing")
+        raise CallerError(said)
+
+
 def _app(options: Options, editor: DiskEditor, sink: EventSink, *, interactive: bool) -> Magent:
     if not options.cwd.is_dir():
         raise CallerError(f"--cwd: {str(options.cwd)!r} is not a folder; give one that exists")
+    _check_allowed(options.allow)
     return Magent(
         folders=[options.cwd],
         editor=editor,
@@ -90,7 +107,7 @@ def _app(options: Options, editor: DiskEditor, sink: EventSink, *, interactive: 
         dirs=Dirs.from_environment(os.environ),
         environ=os.environ,
         allow=options.allow,
-        overrides={"model": options.model} if options.model else {},
+        overrides={"model": here(options.model)} if options.model else {},
         interactive=interactive,
         assume_yes=options.yes,
         terminal=True,

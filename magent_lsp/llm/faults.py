@@ -90,6 +90,12 @@ def model_error(
     reason = redact(_reason(text), secrets)
     who = _server(api_base) or provider_of(model) or "the provider"
     sentence = _sentence(kind, who, model, reason, status)
+    if _NO_PROVIDER.search(text):
+        name = model.partition("/")[0]
+        sentence = (
+            f"there is no provider {name!r}; name the model as provider/name, such as "
+            "openai/… or ollama_chat/…, as in LiteLLM's list of providers"
+        )
     for what, pattern in _LACKS.items():
         if kind == "bad_request" and pattern.search(text):
             return lacking(what, sentence, status)
@@ -199,6 +205,8 @@ def _sentence(kind: ModelErrorKind, who: str, model: str, reason: str, status: i
             return f"{who} asks to wait{code}{tail}"
         case "server":
             return f"{who} failed{code}{tail}"
+        case "connection" if model.startswith("ollama"):
+            return f"no connection to {who} for {model!r}{tail}; start it: `ollama serve`"
         case "connection":
             return (
                 f"no connection to {who} for {model!r}{tail}; check the network, and `apiBase` if it is set"

@@ -152,7 +152,10 @@ def read_script(path: Path) -> Script:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the script of the model cannot be read: {error}", path=path) from error
+        why = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
+        raise ConfigError(
+            f"the script of the model cannot be read: {why}; give an absolute path", path=path
+        ) from error
     value = _parse(text, path)
     try:
         file = _File.model_validate({"replies": value} if isinstance(value, list) else value)

@@ -118,7 +118,8 @@ class Case:
             return Atom(subject=subject, verdict="ask", reason=text, protected=True)
         if form.outside and verdict == "allow" and not ruling.absolute:
             how = "leads" if form.real else "is"
-            text = f"`{subject.value}` {how} outside the workspace folders ({form.path})."
+            where = "" if form.path == subject.value else f" ({form.path})"
+            text = f"`{subject.value}` {how} outside the workspace folders{where}."
             return Atom(subject=subject, verdict="ask", reason=text, rule=rule)
         return Atom(subject=subject, verdict=verdict, reason=reason, rule=rule)
 

@@ -1,6 +1,6 @@
 """One agent's file: Markdown whose front matter says who acts, and whose body is the system prompt."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -60,6 +60,8 @@ def agent_of(front: Front, *, trusted: bool = True, native: bool = False) -> Loa
     tools, denied, listed = fields.tools()
     source = f"the built-in agent {name}" if native else f"agent {name} ({path})"
     rules = (*listed, *fields.permission(source))
+    if native:  # nobody looks up the lines of these
+        rules = tuple(replace(rule, source=Source(name=source)) for rule in rules)
     model = fields.text("model")
     agent = Agent(
         name=name,

@@ -6,7 +6,14 @@ from typing import Any, Final
 
 from magent_lsp.core.errors import CallerError
 from magent_lsp.core.events import to_json
-from magent_lsp.core.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
+from magent_lsp.core.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+    spoken,
+)
 from magent_lsp.store.transcript import Transcript
 
 FORMATS: Final = ("markdown", "json", "text")
@@ -135,4 +142,5 @@ def pretty(arguments: str) -> str:
 
 def _with_images(message: UserMessage | ToolMessage) -> str:
     count = len(message.images)
-    return message.text + (f"\n[{count} image{'s' if count > 1 else ''}]" if count else "")
+    text = spoken(message) if isinstance(message, UserMessage) else message.text
+    return text + (f"\n[{count} image{'s' if count > 1 else ''}]" if count else "")

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, TypeVar
 
-from magent_lsp.core.messages import AssistantMessage, Message, Usage, UserMessage
+from magent_lsp.core.messages import AssistantMessage, Message, Usage, UserMessage, spoken
 from magent_lsp.store.records import (
     MessageRecord,
     MetaRecord,
@@ -202,8 +202,9 @@ def _hits(path: Path, needle: str) -> Iterator[tuple[str, str]]:
 def _excerpts(messages: Iterable[Message], needle: str) -> Iterator[tuple[str, str]]:
     for message in messages:
         if isinstance(message, UserMessage | AssistantMessage):
-            at = message.text.casefold().find(needle)
+            text = spoken(message) if isinstance(message, UserMessage) else message.text
+            at = text.casefold().find(needle)
             if at >= 0:
                 start = max(at - _EXCERPT, 0)
-                piece = " ".join(message.text[start : at + len(needle) + _EXCERPT].split())
+                piece = " ".join(text[start : at + len(needle) + _EXCERPT].split())
                 yield message.id, ("…" if start else "") + piece

@@ -73,7 +73,7 @@ def test_at_a_terminal(program: Program) -> None:
         screen.until(READY)
         screen.type("look at @no")
         screen.until("notes.txt")  # is offered
-        screen.type("\t\r\r")  # chosen, taken, sent
+        screen.type("\t\r")  # chosen, sent
         screen.until("Read it.")
         screen.until(READY)
         screen.type("\x04")

@@ -100,5 +100,5 @@ def test_a_model_that_fails_makes_the_demo_fail_and_say_why(program: Program) ->
             MAGENT_API_BASE=server.base("openai"), OPENAI_API_KEY="sk-not-a-real-key-000000",
         )  # fmt: skip
     assert done.code == 1
-    assert "error: " in done.out
+    assert "The demo stops here: " in done.out.splitlines()[-1]
     assert "✗" in done.out

@@ -1,5 +1,8 @@
 """Messages of the terminal name next steps that work there, once, and nothing that does not exist."""
 
+import re
+from pathlib import Path
+
 from tests.support.terminal import Program
 
 
@@ -95,3 +98,77 @@ def test_a_stop_hook_is_seen_and_ends_by_a_limit_of_its_own(program: Program) ->
     assert done.err.count("Stop hook: Write NOTES.md first.") == 5
     assert "warning: The Stop hook kept the run from ending 5 times" in done.err
     assert "repeated" not in done.err
+
+
+def test_the_example_of_scripted_models_runs_in_the_current_folder(program: Program) -> None:
+    page = Path(__file__).parents[2] / "docs" / "reference" / "scripted-models.md"
+    for name in ("greeting.py", "demo.yaml"):
+        found = re.search(rf"<!-- example: {name} -->\n```\w+\n(.*?)```", page.read_text(), re.DOTALL)
+        assert found, name
+        (program.folder / name).write_text(found[1])
+    done = program("run", "mend the greeting", "--model", "scripted:demo.yaml", "--yes")
+    assert done.code == 0, done
+    assert done.out.endswith("Done.\n")
+    assert "Hello" in (program.folder / "greeting.py").read_text()
+
+
+def test_a_script_that_is_not_there_is_named_once(program: Program) -> None:
+    last = program("run", "hi", "--model", "scripted:gone.yaml").err.splitlines()[-1]
+    assert last.count("gone.yaml") == 1
+    assert last.endswith("No such file or directory; give an absolute path")
+
+
+def test_allow_of_a_tool_that_does_not_exist_is_a_mistake_of_the_caller(program: Program) -> None:
+    done = program("run", "hi", "--allow", "foo:bar")
+    assert (done.code, done.err) == (2, "magent-lsp: --allow 'foo:bar': there is no tool 'foo'\n")
+
+
+def test_edit_is_explained_as_the_tools_it_means(program: Program) -> None:
+    lines = program("permissions", "explain", "edit", "pages.py").out.splitlines()
+    assert lines[0] == "`edit` in a rule means edit_file and write_file."
+    assert "`edit_file: *: ask`" in lines[1]
+    assert "`write_file: *: ask`" in lines[2]
+
+
+def test_names_that_are_nearly_right_get_the_right_one(program: Program) -> None:
+    assert "Did you mean 'bash'?" in program("permissions", "explain", "Bash", "ls").err
+    assert "Did you mean 'fetch'?" in program("permissions", "explain", "web_fetch", "x").err
+
+
+def test_reasons_of_permissions_say_nothing_twice_and_no_lines_of_built_in_files(program: Program) -> None:
+    assert program("permissions", "explain", "read_file", "/etc/passwd").out == (
+        "ask: `/etc/passwd` is outside the workspace folders.\n"
+    )
+    out = program("permissions", "explain", "--agent", "plan", "edit_file", "a.py").out
+    assert out.endswith("of the built-in agent plan.\n")
+
+
+def test_people_see_what_they_wrote_and_what_became_of_a_session(program: Program) -> None:
+    (program.folder / "a.py").write_text("pears = 1\n")
+    model = program.script({"text": "Two apples.", "repeat": True})
+    assert program("run", "how many pears?", "--file", "a.py", "--model", model).code == 0
+    shown = program("sessions", "show", "last").out
+    assert "User: how many pears?" in shown
+    assert "<context>" not in shown + program("sessions", "export", "last").out
+    assert program("sessions", "search", "context").code == 1
+    [session] = program("sessions", "list").out.splitlines()
+    number = session.split()[0]
+    assert program("sessions", "rename", "last", "Fruit").err == f"{number} is called 'Fruit' now.\n"
+    assert program("sessions", "delete", "last").err == f"Deleted for good: {number}  Fruit\n"
+
+
+def test_lines_are_counted_as_an_editor_counts_them(program: Program) -> None:
+    (program.folder / "a.py").write_text("a\nb\n")
+    done = program("run", "hi", "--file", "a.py:50-60")
+    assert done.err.endswith("begins after the last line, 2\n")
+
+
+def test_an_unknown_provider_is_said_in_our_words(program: Program) -> None:
+    last = program("run", "hi", "--model", "foo/bar").err.splitlines()[-1]
+    assert last.startswith("magent-lsp: there is no provider 'foo'; name the model as provider/name")
+
+
+def test_the_demo_stops_with_the_reason(program: Program) -> None:
+    out = program("demo", "--model", "openai/x").out
+    assert "The demo stops here: there is no key for OpenAI" in out.splitlines()[-1]
+    assert "not so" not in out
