@@ -13,7 +13,7 @@ from magent_lsp.core.request import RunRequest
 from magent_lsp.core.session import Session
 from magent_lsp.lsp.chat import SUFFIX
 from magent_lsp.lsp.chat.anchor import Anchor
-from magent_lsp.lsp.chat.document import Chat, parse
+from magent_lsp.lsp.chat.document import LONG, Chat, parse
 from magent_lsp.lsp.chat.files import Files
 from magent_lsp.lsp.chat.marks import YOU
 from magent_lsp.lsp.chat.resume import resume
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 WRITTEN_SECONDS: Final = 5.0
 
-LONG: Final = 100_000
-"""Characters of a document that is read beside the loop."""
 READS: Final = 3
 """How often, while somebody types in it."""
 

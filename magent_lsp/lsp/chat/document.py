@@ -24,6 +24,9 @@ KEYS: Final = (
 )
 """What front matter may hold."""
 
+LONG: Final = 100_000
+"""Characters of a text that is better read beside the loop."""
+
 FIRST: Final = 4096
 """Characters in which front matter is looked for first."""
 

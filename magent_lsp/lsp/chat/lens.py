@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from magent_lsp.core.document import line_starts, position_at, split_lines
-from magent_lsp.lsp.chat.desk import LONG, is_chat
-from magent_lsp.lsp.chat.document import places_of
+from magent_lsp.lsp.chat.desk import is_chat
+from magent_lsp.lsp.chat.document import LONG, places_of
 from magent_lsp.lsp.chat.fences import code_lines
 from magent_lsp.lsp.chat.marks import is_ours
 

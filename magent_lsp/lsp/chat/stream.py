@@ -14,7 +14,7 @@ from magent_lsp.core.errors import MagentError
 from magent_lsp.core.events import RunEvent, RunFinished
 from magent_lsp.lsp.chat.anchor import PLACE_GONE, Anchor, Sent
 from magent_lsp.lsp.chat.answer import Answer
-from magent_lsp.lsp.chat.document import eol_of, is_answer, parse, part_at, with_fields
+from magent_lsp.lsp.chat.document import LONG, Place, eol_of, is_answer, parse, part_at, with_fields
 from magent_lsp.lsp.chat.fences import left_open
 from magent_lsp.lsp.chat.marks import MAGENT, YOU
 from magent_lsp.lsp.convert import to_path
@@ -143,10 +143,18 @@ class Stream:
         if self.anchor.lost:
             self._why = self.anchor.lost
             return "never"
-        if lost := self._misplaced():
+        part, text = None, self.anchor.text
+        if self.anchor.begin is None:
+            beside = len(text) >= LONG
+            at = self.anchor.at
+            part = await self._edge.in_thread(part_at, text, at) if beside else part_at(text, at)
+        if text != self.anchor.text:
+            self._why = "its text changed all the time"
+            return "again"
+        if lost := self._misplaced(part):
             self._why = lost  # until whoever types has gone on typing
             return "misplaced"
-        piece = self._piece()
+        piece = self._piece(part)
         if piece is None:
             return "done"
         self._flying = piece
@@ -177,16 +185,15 @@ class Stream:
         self._flying = None
         return True
 
-    def _misplaced(self) -> str:
-        """Why an answer would not be one at the anchor; empty if it would."""
-        text, begin, at = self.anchor.text, self.anchor.begin, self.anchor.at
+    def _misplaced(self, part: Place | None) -> str:
+        """Why an answer would not be one at the anchor; empty if it would. `part` is where it is to begin."""
+        text, begin = self.anchor.text, self.anchor.begin
         if begin is not None:
             kept = text[max(begin - 1, 0) : begin] in ("", "\r", "\n") and is_answer(self.anchor.own)
             return "" if kept else PLACE_GONE
-        part = part_at(text, at)
         return "" if part is None or part.who == "you" else "there is another answer at its place"
 
-    def _piece(self) -> _Piece | None:
+    def _piece(self, part: Place | None) -> _Piece | None:
         text, at = self.anchor.text, self.anchor.at
         eol = eol_of(text)
         shown = self._answer.text
@@ -194,7 +201,6 @@ class Stream:
         replacements = with_fields(text, self._fields)
         sent = Sent(text=body)
         if self.anchor.begin is None:
-            part = part_at(text, at)
             if part is None:
                 start = min(parse(text).start, at)
                 replacements.append(Replacement(start, start, f"{YOU}{eol}{eol}"))
