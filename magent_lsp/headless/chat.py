@@ -54,7 +54,7 @@ async def _chat(options: Options, terminal: Terminal) -> int:
             return CANCELLED
         finally:
             warm.cancel()
-        if talk.session_id:
+        if talk.session_id and magent.session(talk.session_id).messages:
             terminal.line(f"`magent-lsp chat --session {talk.session_id}` goes on from here.", "dim")
     return 0
 

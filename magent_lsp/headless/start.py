@@ -85,7 +85,7 @@ async def opened(
 def here(model: str) -> str:
     """A model as it is named on the command line: a script's relative path belongs to the current folder."""
     name = model.removeprefix(SCRIPTED)
-    return model if name == model else f"{SCRIPTED}{Path(name).expanduser().absolute()}"
+    return model if name == model else f"{SCRIPTED}{Path(name).expanduser().resolve()}"
 
 
 def _check_allowed(allow: tuple[str, ...]) -> None:

@@ -101,4 +101,3 @@ def test_a_model_that_fails_makes_the_demo_fail_and_say_why(program: Program) ->
         )  # fmt: skip
     assert done.code == 1
     assert "The demo stops here: " in done.out.splitlines()[-1]
-    assert "✗" in done.out

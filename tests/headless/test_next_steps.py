@@ -172,3 +172,9 @@ def test_the_demo_stops_with_the_reason(program: Program) -> None:
     out = program("demo", "--model", "openai/x").out
     assert "The demo stops here: there is no key for OpenAI" in out.splitlines()[-1]
     assert "not so" not in out
+
+
+def test_a_chat_without_the_model_leaves_no_session_to_go_on_with(program: Program) -> None:
+    done = program("chat", stdin="/cost\n/foo\n/quit\n")
+    assert "This session:" in done.out
+    assert done.err == "magent-lsp: There is no command /foo. /help lists them.\n"
