@@ -109,8 +109,8 @@ class _Scanner:
         """A double quote opens or closes."""
         if self.stack and self.stack[-1][0] == '"':
             _, piece, words, self.cases = self.stack.pop()
-            self.piece = [*piece, '"', *self.piece, '"']
-            self.words = words
+            piece += ['"', *self.piece, '"']  # in place: a copy for each quote takes quadratic time
+            self.piece, self.words = piece, words
         else:
             self.stack.append(('"', self.piece, self.words, self.cases))
             self.piece, self.words, self.cases = [], [], 0
@@ -128,7 +128,8 @@ class _Scanner:
         """Go back to what was open around; the substitution stands for an unknown text."""
         self.command()
         _, piece, words, self.cases = self.stack.pop()
-        self.piece, self.words = [*piece, _CLOSED], words
+        piece.append(_CLOSED)
+        self.piece, self.words = piece, words
 
     def word(self) -> None:
         """A word ends."""
