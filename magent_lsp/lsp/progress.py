@@ -48,6 +48,7 @@ _VERBS = {
 
 
 THINKING = "thinking"
+WRITING = "writing the answer"
 
 
 def say(event: RunEvent) -> str | None:
@@ -60,7 +61,7 @@ def say(event: RunEvent) -> str | None:
         case ReasoningDeltaEvent():
             return THINKING
         case TextDeltaEvent():
-            return "writing the answer"
+            return WRITING
         case PermissionRequested(request=request):
             return f"waiting for you: {request.title}"
         case ToolCallEvent(phase="finished"):

@@ -18,7 +18,7 @@ from magent_lsp.core.events import (
 )
 from magent_lsp.core.session import step_of
 from magent_lsp.lsp.outcomes import Outcomes, closing_words
-from magent_lsp.lsp.progress import THINKING, Progress, say
+from magent_lsp.lsp.progress import THINKING, WRITING, Progress, say
 from magent_lsp.lsp.protocol import EVENT, event_params
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Watch:
             return
         if isinstance(event.event, RunStarted) and not self._edge.model_ready:
             words = "loading model client"
-        elif words == THINKING and run.step:
+        elif words in (THINKING, WRITING) and run.step:  # a model also writes between its steps
             words = run.step
         root = self._root(event.run_id)
         self.progress.report(root, words if root == event.run_id else f"subagent: {words}")
