@@ -35,9 +35,13 @@ def extensions(vsix: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """A browser without a window."""
+    """A browser without a window.
+
+    Of a module, not of the session: an event loop runs in this thread as long as Playwright does, and a test
+    with one of its own may come next.
+    """
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
