@@ -73,10 +73,14 @@ class Configuration:
         if request.folder is not None:
             return request.folder
         if request.focus is not None:
-            path = request.focus.path
-            holders = [folder for folder in self.folders if path.is_relative_to(folder)]
-            if holders:
-                return max(holders, key=lambda folder: len(folder.parts))
+            holder = self.holder(request.focus.path)
+            if holder is not None:
+                return holder
             if not self.folders:
-                return path.parent
+                return request.focus.path.parent
         return self.folders[0] if self.folders else Path.cwd()
+
+    def holder(self, path: Path) -> Path | None:
+        """The innermost workspace folder in which a path lies."""
+        holders = [folder for folder in self.folders if path.is_relative_to(folder)]
+        return max(holders, key=lambda folder: len(folder.parts), default=None)

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from magent_lsp.app.configuration import Configuration
 from magent_lsp.app.model_access import ModelAccess
+from magent_lsp.app.open_sessions import OpenSessions
 from magent_lsp.app.status import RunInfo, run_info, status
+from magent_lsp.app.workplace import Workplace
 from magent_lsp.core.agent import Agent
 from magent_lsp.core.config import Settings
 from magent_lsp.core.errors import CallerError, UnknownId, UserError
@@ -77,7 +79,6 @@ class Magent:
         terminal: bool = False,
     ) -> None:
         self.dirs = dirs
-        self._environ = environ
         self.ways = Ways(config=_short(dirs.config_file), terminal=terminal)
         """The next steps that messages name."""
         self._access = ModelAccess(environ, dirs.user, self.ways)
@@ -90,17 +91,27 @@ class Magent:
             dirs=dirs, environ=environ, client=client_settings or {}, allow=allow, overrides=overrides
         )
         self.configuration = Configuration(sources, folders)
-        self._open: dict[str, Session] = {}
-        self._syncing: set[asyncio.Task[None]] = set()
+        self._open = OpenSessions(self.sessions)
         self._resumed: set[Path] = set()
         """Folders whose first prompt has come."""
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._blobs = BlobStore(dirs.state)
-        self._gate = Gate(editor)
-        self._editor = editor
-        self._sink = sink
-        self._interactive = interactive
-        self._assume_yes = assume_yes
+        self._place = Workplace(
+            dirs=dirs,
+            environ=environ,
+            editor=editor,
+            gate=Gate(editor),
+            access=self._access,
+            sessions=self.sessions,
+            blobs=BlobStore(dirs.state),
+            sink=sink,
+            load=self._load,
+            folders=lambda: self.folders,
+            remember=self._remember,
+            settled=self._settled,
+            interactive=interactive,
+            assume_yes=assume_yes,
+            ways=self.ways,
+        )
         self._made: Runner | None = None
 
     # -- configuration ------------------------------------------------------------------------------
@@ -109,6 +120,10 @@ class Magent:
     def folders(self) -> tuple[Path, ...]:
         """The workspace folders; the first is the default."""
         return self.configuration.folders
+
+    def holder(self, path: Path) -> Path | None:
+        """The innermost workspace folder in which a path lies."""
+        return self.configuration.holder(path)
 
     def snapshot(self, folder: Path | None = None) -> Snapshot:
         """Config and registries of a folder; None: of the first."""
@@ -172,15 +187,19 @@ class Magent:
         """Load the model client in the background, so that the first prompt need not wait for it."""
         await asyncio.gather(
             self._access.models.warm_up(),
-            asyncio.to_thread(self._blobs.prune),
-            asyncio.to_thread(importlib.import_module, RUNNER),
+            asyncio.to_thread(self._place.blobs.prune),
+            self.load(),
         )
+
+    async def load(self) -> None:
+        """Import what runs need, in a thread: it takes longer than the loop may be held up."""
+        await asyncio.to_thread(importlib.import_module, RUNNER)
 
     async def prepare(self, request: RunRequest) -> RunRequest:
         """The request with its session read from disk, so that `start` need not; for edges that hold a
         conversation. Where the settings say so, the first prompt gets the workspace's last session.
         """
-        await asyncio.to_thread(importlib.import_module, RUNNER)
+        await self.load()
         session_id = request.session_id or await self._last_session(request)
         if session_id is None:
             return request
@@ -221,11 +240,11 @@ class Magent:
 
     def pending(self) -> list[PermissionRequest]:
         """Permission requests that wait for an answer."""
-        return self._gate.pending()
+        return self._place.gate.pending()
 
     def respond(self, request_id: str, reply: PermissionReply) -> bool:
         """Answer a permission request; False if it is unknown or answered."""
-        return self._gate.respond(request_id, reply)
+        return self._place.gate.respond(request_id, reply)
 
     def running(self) -> list[RunInfo]:
         """Runs that have not ended."""
@@ -233,25 +252,21 @@ class Magent:
 
     async def undo(self, run_id: str) -> "UndoReport":
         """Take a run's edits back; text changed since by the person stays."""
-        return await self._runner.undo.undo(run_id, self._editor)
+        return await self._runner.undo.undo(run_id, self._place.editor)
 
     async def redo(self, run_id: str) -> "UndoReport":
         """Bring back what `undo` took."""
-        return await self._runner.undo.redo(run_id, self._editor)
+        return await self._runner.undo.redo(run_id, self._place.editor)
 
     # -- sessions -----------------------------------------------------------------------------------
 
     async def open_session(self, session_id: str) -> Session:
         """As `session`, read in a thread: a long one takes a while."""
-        if session_id not in self._open:
-            self._open[session_id] = await asyncio.to_thread(self.sessions.open, session_id)
-        return self._open[session_id]
+        return await self._open.read(session_id)
 
     def session(self, session_id: str) -> Session:
         """An open session, or one from disk; UnknownId if there is none."""
-        if session_id not in self._open:
-            self._open[session_id] = self.sessions.open(session_id)
-        return self._open[session_id]
+        return self._open.get(session_id)
 
     def new_session(
         self, *, folder: Path | None = None, agent: str | None = None, model: str | None = None
@@ -259,15 +274,13 @@ class Magent:
         """A new, empty session."""
         folder = folder or (self.folders[0] if self.folders else Path.cwd())
         chosen = self._runner.agent(agent, self.snapshot(folder))
-        session = self.sessions.create(folder, chosen.name, model)
-        self._open[session.id] = session
-        return session
+        return self._open.create(folder, chosen.name, model)
 
     def close_session(self, session_id: str) -> None:
         """Forget an open session; UserError while it is at work."""
         if any(run.session.id == session_id for run in self._unfinished()):
             raise CallerError(f"sessionId: session {session_id!r} is at work; cancel its run first.")
-        session = self._open.pop(session_id, None)
+        session = self._open.pop(session_id)
         if session is not None:
             if self._made is not None:
                 self._made.driver.end_session(session)
@@ -299,7 +312,7 @@ class Magent:
             self.configuration,
             self._access,
             self.running(),
-            self._open.values(),
+            self._open,
             self.pending(),
             self.sessions.ledger.today(),
             self._outside_problems(),
@@ -324,7 +337,7 @@ class Magent:
             snapshot=snapshot,
             folders=self.folders,
             dirs=self.dirs,
-            environ=self._environ,
+            environ=self._place.environ,
             choose=lambda: self._access.choose(self.settings),
             secret_names=self._access.secret_names,
             ways=self.ways,
@@ -335,11 +348,7 @@ class Magent:
         """Cancel all runs and let go of the sessions."""
         if self._made is not None:
             await self._made.close()
-        if self._syncing:
-            await asyncio.wait(self._syncing)
-        for session in self._open.values():
-            self.sessions.close(session)
-        self._open.clear()
+        await self._open.close()
         await self._access.models.close()
 
     # -- wiring -------------------------------------------------------------------------------------
@@ -347,26 +356,9 @@ class Magent:
     @property
     def _runner(self) -> "Runner":
         if self._made is None:
-            from magent_lsp.app.runner import Runner, Workplace
+            from magent_lsp.app.runner import Runner
 
-            place = Workplace(
-                dirs=self.dirs,
-                environ=self._environ,
-                editor=self._editor,
-                gate=self._gate,
-                access=self._access,
-                sessions=self.sessions,
-                blobs=self._blobs,
-                sink=self._sink,
-                load=self._load,
-                folders=lambda: self.folders,
-                remember=self._remember,
-                settled=self._settled,
-                interactive=self._interactive,
-                assume_yes=self._assume_yes,
-                ways=self.ways,
-            )
-            self._made = Runner(place, self)
+            self._made = Runner(self._place, self)
         return self._made
 
     def _unfinished(self) -> "list[Run]":
@@ -412,11 +404,7 @@ class Magent:
         self.configuration.forget()
 
     def _settled(self, run: "Run") -> None:
-        # An fsync takes as long as the disk likes: the loop does not wait for it.
-        finish = self.sessions.sync if run.parent is None or run.durable else self.sessions.close
-        task = asyncio.create_task(asyncio.to_thread(finish, run.session), name=f"sync {run.session.id}")
-        self._syncing.add(task)
-        task.add_done_callback(self._syncing.discard)
+        self._open.settle(run.session, goes_on=run.parent is None or run.durable)
 
 
 def _short(path: Path) -> str:

@@ -1,50 +1,21 @@
 """Makes, drives and takes back runs; loaded with the first one, as a server that ran nothing does without."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from magent_lsp.app.model_access import ModelAccess
+from magent_lsp.app.workplace import Workplace
 from magent_lsp.core.agent import Agent
-from magent_lsp.core.ports import Editor, EventSink
 from magent_lsp.core.request import RunRequest
 from magent_lsp.core.session import Session
-from magent_lsp.core.ways import Ways
 from magent_lsp.engine.builtins import Desk, builtin_commands
 from magent_lsp.engine.drive import Driver, choose_agent
 from magent_lsp.engine.explain import explain
-from magent_lsp.engine.gate import Gate
-from magent_lsp.engine.run import Host, Run
+from magent_lsp.engine.run import Host
 from magent_lsp.engine.snapshot import Snapshot
 from magent_lsp.engine.undo import Undo
 from magent_lsp.mcp.servers import Servers
 from magent_lsp.permissions.decision import Decision
-from magent_lsp.store.blobs import BlobStore
-from magent_lsp.store.dirs import Dirs
-from magent_lsp.store.sessions import SessionStore
-
-
-@dataclass(frozen=True, kw_only=True)
-class Workplace:
-    """What runs of one client find there."""
-
-    dirs: Dirs
-    environ: Mapping[str, str]
-    editor: Editor
-    gate: Gate
-    access: ModelAccess
-    sessions: SessionStore
-    blobs: BlobStore
-    sink: EventSink
-    load: Callable[[Path | None], Snapshot]
-    folders: Callable[[], tuple[Path, ...]]
-    remember: Callable[[Sequence[Any], str], None]
-    """Stores permission rules for good, with the reason."""
-    settled: Callable[[Run], None]
-    interactive: bool
-    assume_yes: bool
-    ways: Ways
 
 
 class Runner:

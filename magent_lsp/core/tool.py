@@ -1,9 +1,9 @@
 """What a tool is: a pydantic model of its input, and a function that reads or proposes."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from pydantic import BaseModel
 
@@ -17,6 +17,9 @@ from magent_lsp.core.session import Session, Todo
 ToolKind = Literal["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "other"]
 
 Verdict = Literal["allow", "ask", "deny"]
+
+READ: Final = "read_file"
+"""The tool whose rules say what may be read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,6 +152,10 @@ class Tool:
     them, before anything is prepared."""
     shows: bool = False
     """Whether `run` gives a Proposal although the tool is of another kind than those that change things."""
+
+    def reads(self, subjects: Sequence[Subject]) -> tuple[Subject, ...]:
+        """What must be allowed to be read before a call that touches these subjects is prepared."""
+        return tuple(replace(each, tool=READ) for each in subjects if self.quotes and each.kind == "path")
 
     @property
     def previews(self) -> bool:

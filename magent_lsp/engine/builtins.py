@@ -11,7 +11,7 @@ from magent_lsp.core.session import Session
 from magent_lsp.engine.report import Report
 from magent_lsp.engine.run import Run
 from magent_lsp.engine.slash import Builtin
-from magent_lsp.engine.summaries import SUMMARIES
+from magent_lsp.engine.summaries import SUMMARIES, described
 from magent_lsp.engine.undo import UndoReport
 from magent_lsp.store.grants import GrantStore
 from magent_lsp.store.sessions import SessionStore
@@ -39,8 +39,7 @@ class _Book:
         self._desk = desk
 
     async def help(self, run: Run, arguments: str) -> str:
-        own = {name: command.description for name, command in run.snapshot.commands.items()}
-        lines = [f"- `/{name}`: {text}" for name, text in sorted({**SUMMARIES, **own}.items())]
+        lines = [f"- `/{name}`: {text}" for name, text in described(run.snapshot.commands)]
         return "\n".join(["Commands:", "", *lines])
 
     async def agents(self, run: Run, arguments: str) -> str:

@@ -9,7 +9,7 @@ import difflib
 import json
 import logging
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -21,7 +21,7 @@ from magent_lsp.core.events import TodoUpdated, ToolCallEvent, ToolState
 from magent_lsp.core.known import Known, more, read_known
 from magent_lsp.core.messages import ToolCall, ToolMessage, ToolStatus
 from magent_lsp.core.session import step_of
-from magent_lsp.core.tool import Proposal, Subject, ToolContext, ToolResult
+from magent_lsp.core.tool import READ, Proposal, Subject, ToolContext, ToolResult
 from magent_lsp.engine.call import Prepared, faults, parse_arguments, paths_of, shown_arguments
 from magent_lsp.engine.hook_reply import Reply
 from magent_lsp.engine.landing import OUTCOME_WORDS, Landing
@@ -36,7 +36,6 @@ Delegate = Callable[[str, str, bool, Callable[[str], None]], Awaitable[ToolResul
 """(agent, prompt, background, where its steps are shown)"""
 
 
-READ = "read_file"
 CANCELLED = "Cancelled before it was done."
 
 
@@ -157,8 +156,8 @@ class Executor:
         self._run.trace.verdict(prepared.call.id, prepared.tool.name, decision)
         if decision.verdict == "deny":
             raise Refused(f"Not allowed: {decision.reason} Nothing was done.")
-        if prepared.tool.quotes:
-            await self._may_read(prepared)
+        if reads := prepared.tool.reads(prepared.subjects):
+            await self._may_read(prepared, reads)
         permitted = False
         if (decision.verdict == "ask" or prepared.raised) and not prepared.tool.previews:
             await self._permit(prepared, None)
@@ -178,15 +177,14 @@ class Executor:
             await save_before(self._run)
         return await outcome.act()
 
-    async def _may_read(self, prepared: Prepared) -> None:
+    async def _may_read(self, prepared: Prepared, reads: Sequence[Subject]) -> None:
         """An edit that does not fit is answered with what stands there, which is reading: judged as such."""
-        paths = [subject.value for subject in prepared.subjects if subject.kind == "path"]
         await permit(
             self._run,
             call_id=prepared.call.id,
             tool=READ,
-            title=f"Read {', '.join(paths)}",
-            subjects=[Subject(tool=READ, kind="path", value=path) for path in paths],
+            title=f"Read {', '.join(each.value for each in reads)}",
+            subjects=reads,
             proposal=None,
             arguments=prepared.use.arguments,
         )

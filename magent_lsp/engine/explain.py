@@ -15,6 +15,7 @@ from magent_lsp.engine.snapshot import Snapshot
 from magent_lsp.permissions.decision import Decision
 from magent_lsp.permissions.judge import judge
 from magent_lsp.permissions.place import Place
+from magent_lsp.permissions.tools import OUTSIDE
 from magent_lsp.store.toolnames import tool_name
 
 _QUOTED = " \t\n'\"\\#"
@@ -26,9 +27,7 @@ def explain(
 ) -> Decision:
     """The verdict on a call; CallerError for an unknown tool or arguments that do not fit it."""
     found = next((each for each in snapshot.tools if each.name == tool), None)
-    if found is None and tool.startswith(
-        "mcp__"
-    ):  # its server does not run; the rules are known all the same
+    if found is None and tool.startswith(OUTSIDE):  # its server does not run; the rules are known even so
         return judge((Subject(tool=tool, kind="definition"),), snapshot.policy(agent), place)
     if found is None:
         raise _unknown(tool, snapshot)
@@ -37,7 +36,7 @@ def explain(
     except ValidationError as error:
         raise CallerError(f"arguments: {faults(error)}") from None
     subjects = found.subjects(value) or (Subject(tool=found.name, kind="none"),)
-    return judge(subjects, snapshot.policy(agent), place)
+    return judge((*subjects, *found.reads(subjects)), snapshot.policy(agent), place)
 
 
 def _unknown(tool: str, snapshot: Snapshot) -> CallerError:
@@ -53,7 +52,7 @@ def arguments_of(tool: str, words: list[str], snapshot: Snapshot) -> dict[str, A
     The last field takes the rest, so that a command line need not be quoted. CallerError for an unknown
     tool or too few words.
     """
-    if tool.startswith("mcp__"):
+    if tool.startswith(OUTSIDE):
         return {}
     found = next((each for each in snapshot.tools if each.name == tool), None)
     if found is None:

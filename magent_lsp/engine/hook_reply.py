@@ -15,12 +15,11 @@ GUARDS: Final = frozenset({"PreToolUse", "PermissionRequest"})
 """Events whose hooks decide about a call: where they fail, nobody has decided."""
 TELLERS: Final = frozenset({"SessionStart", "SubagentStart", "UserPromptSubmit"})
 """Events whose plain output is context for the model."""
-NOT_STARTED: Final = (126, 127)
-"""Exit codes with which a shell says that the command could not be run."""
-_MENDS: Final[Mapping[int, str]] = {
+NOT_STARTED: Final[Mapping[int, str]] = {
     126: "; make the file executable with `chmod +x`",
     127: "; give the path of a command that exists",
 }
+"""Exit codes with which a shell says that the command could not be run, and what mends that."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +170,7 @@ def _meaning(hook: Hook, output: _Output) -> Reply:
 def _ended(code: int, err: str) -> str:
     how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
     last = err.strip().rpartition("\n")[2][:200].rstrip(".")
-    mend = _MENDS.get(code, "")
+    mend = NOT_STARTED.get(code, "")
     return f"{how}: {last}{mend}" if last else f"{how}{mend}"
 
 

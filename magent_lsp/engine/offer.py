@@ -40,11 +40,10 @@ def offered_tools(
     if language is None:
         hidden.add("editor_eval")
     outside = [tool for tool in snapshot.extra_tools if offered(tool.name, policy)]
-    ours = snapshot.tools[: len(snapshot.tools) - len(snapshot.extra_tools)]
     return [
         *(
             describe(tool, snapshot, skills, language)
-            for tool in ours
+            for tool in snapshot.own_tools
             if tool.name not in hidden and offered(tool.name, policy)
         ),
         *fitting(outside),

@@ -11,8 +11,8 @@ from magent_lsp.core.tool import Tool
 from magent_lsp.engine.run import Run
 from magent_lsp.permissions.judge import offered
 from magent_lsp.permissions.rules import Policy, Rule
+from magent_lsp.permissions.tools import OUTSIDE
 
-PREFIX: Final = "mcp__"
 MOST: Final = 100
 """Tools from outside in one request: some providers refuse more than 128 in all."""
 MOST_CHARACTERS: Final = 200_000
@@ -71,7 +71,7 @@ def _open(prefix: str, policy: Policy) -> bool:
 
 
 def _names_some(rule: Rule, prefix: str) -> bool:
-    if rule.verdict == "deny" or not rule.tool.startswith(PREFIX):
+    if rule.verdict == "deny" or not rule.tool.startswith(OUTSIDE):
         return False
     return rule.source.name != "built-in defaults" and _meets(rule.tool, prefix)
 

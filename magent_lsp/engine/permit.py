@@ -16,6 +16,7 @@ from magent_lsp.engine.run import Run
 from magent_lsp.permissions.decision import Decision
 from magent_lsp.permissions.judge import MAX_SHOWN, judge
 from magent_lsp.permissions.rules import Rule
+from magent_lsp.permissions.tools import OUTSIDE
 
 
 class Refused(MagentError):
@@ -158,6 +159,6 @@ def _comparison(edit: FileEdit | None) -> Comparison | None:
 
 def _shown(run: Run, rule: Rule) -> str:
     """A rule's pattern for a button: files of the workspace by their short name."""
-    if rule.pattern == "*" or rule.tool.startswith("mcp__"):
+    if rule.pattern == "*" or rule.tool.startswith(OUTSIDE):
         return rule.tool
     return run.name_path(Path(rule.pattern)) if rule.pattern.startswith("/") else rule.pattern

@@ -63,11 +63,16 @@ class Snapshot:
         return self.registry.agents
 
     @property
-    def tools(self) -> tuple[Tool, ...]:
-        """All tools in their stable order."""
+    def own_tools(self) -> tuple[Tool, ...]:
+        """Our tools in their stable order."""
         from magent_lsp.tools.registry import TOOLS  # with the first run: a server that has none does without
 
-        return (*TOOLS, *self.extra_tools)
+        return TOOLS
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """All tools: ours, then those that come from elsewhere."""
+        return (*self.own_tools, *self.extra_tools)
 
     def policy(
         self,

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
+from magent_lsp.store.commands import Command
+
 SUMMARIES: Final[Mapping[str, str]] = {
     "help": "what there is",
     "agents": "agents; `/agents NAME` changes this session's",
@@ -25,3 +27,9 @@ SUMMARIES: Final[Mapping[str, str]] = {
 TOLD: Final = frozenset({"undo", "redo"})
 """Commands whose answer the model sees too: it must know that its edits are gone. All other answers are for
 people, and no part of the conversation: they would cost tokens with each later request."""
+
+
+def described(commands: Mapping[str, Command]) -> list[tuple[str, str]]:
+    """All commands by name with what they do; one of a file takes the place of a built-in one."""
+    own = {name: command.description for name, command in commands.items()}
+    return sorted({**SUMMARIES, **own}.items())

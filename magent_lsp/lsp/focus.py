@@ -61,7 +61,7 @@ async def look(
     if stretch is not None:
         edge.chats.selections.note(edge.documents.open_document(uri), _range(stretch))
     if await edge.in_thread(path.is_dir):
-        return Looking(scope=_scope(scope, path, None, None), folder=_holder(edge, path) or path)
+        return Looking(scope=_scope(scope, path, None, None), folder=edge.app.holder(path) or path)
     text, language = await _text(edge, path)
     # In a thread: to find the lines of a long text takes longer than the loop may stand still.
     focus, place = await edge.in_thread(see, path, text, language, stretch, scope, diagnostics or ())
@@ -121,12 +121,6 @@ def whole_lines(text: str, span: Span) -> Span:
 def _range(stretch: Stretch) -> types.Range:
     start, end = stretch.start, stretch.end
     return types.Range(types.Position(start.line, start.character), types.Position(end.line, end.character))
-
-
-def _holder(edge: "Edge", path: Path) -> Path | None:
-    """The innermost workspace folder in which a folder lies."""
-    holders = [folder for folder in edge.app.folders if path.is_relative_to(folder)]
-    return max(holders, key=lambda folder: len(folder.parts), default=None)
 
 
 async def _text(edge: "Edge", path: Path) -> tuple[str | None, str]:

@@ -24,6 +24,7 @@ from magent_lsp.core.events import (
     ToolCallEvent,
 )
 from magent_lsp.core.session import step_of
+from magent_lsp.permissions.tools import OUTSIDE
 
 if TYPE_CHECKING:
     from magent_lsp.lsp.server import MagentServer
@@ -83,7 +84,7 @@ def tool_words(event: ToolCallEvent) -> str:
     if verb is not None and len(event.paths) == 1:
         return f"{verb} {event.paths[0].replace(chr(92), '/').rstrip('/').rpartition('/')[2]}"
     said = event.title or event.name
-    if event.name.startswith("mcp__") and event.phase == "updated" and event.output:
+    if event.name.startswith(OUTSIDE) and event.phase == "updated" and event.output:
         return f"{said}: {event.output}"
     return said
 

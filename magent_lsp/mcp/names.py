@@ -4,6 +4,8 @@ import hashlib
 import re
 from typing import Final
 
+from magent_lsp.permissions.tools import OUTSIDE
+
 LONGEST: Final = 64
 _LONGEST_SERVER: Final = 30
 _OTHER = re.compile(r"[^a-zA-Z0-9_-]")
@@ -14,7 +16,7 @@ def prefix_of(server: str) -> str:
     clean = re.sub("__+", "_", _OTHER.sub("_", server)).strip("_")
     if not clean or len(clean) > _LONGEST_SERVER:
         clean = f"{clean[: _LONGEST_SERVER - 7].strip('_') or 's'}_{_mark(server)}"
-    return f"mcp__{clean}__"
+    return f"{OUTSIDE}{clean}__"
 
 
 def tool_name(prefix: str, tool: str) -> str:

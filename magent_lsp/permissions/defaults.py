@@ -5,11 +5,11 @@ from functools import lru_cache
 from typing import Any, Final
 
 from magent_lsp.permissions.rules import Layer, Source, parse_permission
-from magent_lsp.permissions.tools import TOOLS
+from magent_lsp.permissions.tools import OUTSIDE, TOOLS
 
 DEFAULTS: Final[Mapping[str, Any]] = {
     **{name: standing.permission for name, standing in TOOLS.items()},
-    "mcp__*": "ask",
+    f"{OUTSIDE}*": "ask",
 }
 
 SOURCE: Final = Source(name="built-in defaults")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 from magent_lsp.core.request import Scope
 from magent_lsp.core.tool import Verdict
 from magent_lsp.permissions.paths import MAX_PATTERN, pattern_problem
-from magent_lsp.permissions.tools import READ_ONLY, TEXT_TOOLS, TOOLS
+from magent_lsp.permissions.tools import OUTSIDE, READ_ONLY, TEXT_TOOLS, TOOLS
 
 if TYPE_CHECKING:
     from magent_lsp.permissions.groups import Group
@@ -221,7 +221,7 @@ def text_problem(pattern: str) -> str | None:
 
 def known_tool(name: str) -> bool:
     """Whether a key of `permission` can mean one of our tools."""
-    return name in TOOLS or name == "edit" or name.startswith("mcp__") or "*" in name
+    return name in TOOLS or name == "edit" or name.startswith(OUTSIDE) or "*" in name
 
 
 def _hint(verdict: Any) -> str:

@@ -8,6 +8,9 @@ from typing import Any, Final, NamedTuple
 
 from magent_lsp.permissions.tables import words_of
 
+OUTSIDE: Final = "mcp__"
+"""What the names of tools of MCP servers begin with."""
+
 READ_ONLY: Final = "@read-only"
 """A pattern of `bash` that stands for the table of commands that only read."""
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from magent_lsp.permissions.tools import TOOLS
+from magent_lsp.permissions.tools import OUTSIDE, TOOLS
 
 CLAUDE = {
     "Read": "read_file",
@@ -50,9 +50,10 @@ class Entry(NamedTuple):
 
 def tool_name(name: str) -> str | None:
     """Our name of a tool; globs and MCP tools as they are; None if there is no such tool."""
-    if name.startswith("mcp__") and "__" not in name[5:] and "*" not in name:
+    outside = name.startswith(OUTSIDE)
+    if outside and "__" not in name.removeprefix(OUTSIDE) and "*" not in name:
         return f"{name}__*"
-    if name.startswith("mcp__") or "*" in name:
+    if outside or "*" in name:
         return name
     return _KNOWN.get(name.lower())
 

@@ -1,6 +1,5 @@
 """Completion in chat documents: `@` files and `@selection`, `/` commands, agents and models."""
 
-import asyncio
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
@@ -8,9 +7,10 @@ from typing import TYPE_CHECKING, Final
 from lsprotocol import types
 
 from magent_lsp.core.document import position_at
-from magent_lsp.engine.summaries import SUMMARIES
+from magent_lsp.engine.summaries import described
 from magent_lsp.lsp.chat.document import KEYS, parse
 from magent_lsp.lsp.chat.files import name_of
+from magent_lsp.lsp.commands.lists import models_within
 from magent_lsp.lsp.mirror import column_of, units_of
 
 if TYPE_CHECKING:
@@ -73,8 +73,7 @@ def _mention(name: str, detail: str, kind: Kind, place: types.Range) -> types.Co
 
 
 def _commands(edge: "Edge") -> Iterator[types.CompletionItem]:
-    own = {name: command.description for name, command in edge.app.commands().items()}
-    for name, description in sorted({**SUMMARIES, **own}.items()):
+    for name, description in described(edge.app.commands()):
         detail = description.strip().split("\n", 1)[0]
         yield types.CompletionItem(label=name, kind=Kind.Function, detail=detail or None)
 
@@ -93,18 +92,9 @@ async def _values(edge: "Edge", before: str) -> list[types.CompletionItem]:
         agents = [a for a in edge.app.agents().values() if not a.hidden and a.mode != "subagent"]
         return [types.CompletionItem(label=a.name, kind=Kind.Value, detail=a.description) for a in agents]
     return [
-        types.CompletionItem(label=name, kind=Kind.Value, detail=reason)
-        for name, reason in await _models(edge)
+        types.CompletionItem(label=str(item["model"]), kind=Kind.Value, detail=str(item.get("reason") or ""))
+        for item in await models_within(edge, MODELS_SECONDS)
     ]
-
-
-async def _models(edge: "Edge") -> list[tuple[str, str]]:
-    try:
-        async with asyncio.timeout(MODELS_SECONDS):
-            found = await edge.app.models()
-    except TimeoutError:
-        found = [{"model": edge.settings.model, "reason": "configured"}]
-    return [(str(item["model"]), str(item.get("reason") or "")) for item in found]
 
 
 def _whole(items: list[types.CompletionItem]) -> types.CompletionList:

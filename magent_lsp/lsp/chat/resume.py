@@ -1,12 +1,10 @@
 """The session that says what a document says: gone on with, forked where they differ, or made anew."""
 
-import importlib
 import uuid
 from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from magent_lsp.app.magent import RUNNER
 from magent_lsp.core.errors import CallerError, UserError
 from magent_lsp.core.messages import AssistantMessage, Message, UserMessage
 from magent_lsp.core.session import Session
@@ -24,10 +22,9 @@ if TYPE_CHECKING:
 
 async def resume(edge: "Edge", chat: Chat, path: Path) -> Session:
     """A session whose history is what stands above the document's message; CallerError for a bad agent."""
-    await edge.in_thread(importlib.import_module, RUNNER)
+    await edge.app.load()
     agent = _agent(edge, chat)
-    holders = [folder for folder in edge.app.folders if path.is_relative_to(folder)]
-    folder = max(holders, key=lambda holder: len(holder.parts), default=None)
+    folder = edge.app.holder(path)
     commands = edge.app.snapshot(folder).commands
     turns = [turn for turn in chat.turns if not _is_aside(turn, commands)]
     session, missing = await _known(edge, chat.fields.get("session", ""), turns)

@@ -26,8 +26,7 @@ async def open_chat(edge: "Edge", arguments: OpenChatArguments) -> dict[str, str
         turns = remembered(await edge.in_thread(edge.app.sessions.messages, session.id))
     else:
         place = to_path(arguments.uri) if arguments.uri else None
-        holders = [folder for folder in edge.app.folders if place and place.is_relative_to(folder)]
-        folder = max(holders, key=lambda holder: len(holder.parts), default=None)
+        folder = edge.app.holder(place) if place is not None else None
         session, turns = edge.app.new_session(folder=folder, agent=arguments.agent), []
     path = edge.chat_folder / f"{session.id}{SUFFIX}"
     said = [Turn(said=turn.said, answer="\n\n".join(turn.texts)) for turn in turns]

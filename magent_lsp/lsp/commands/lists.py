@@ -35,12 +35,16 @@ async def agents(edge: "Edge", arguments: Nothing) -> list[dict[str, Any]]:
 
 async def models(edge: "Edge", arguments: Nothing) -> list[Any]:
     """Models to choose from."""
+    return [to_json(model) for model in await models_within(edge, MODELS_SECONDS)]
+
+
+async def models_within(edge: "Edge", seconds: float) -> list[dict[str, Any]]:
+    """Models to choose from; the configured one alone if a provider takes longer."""
     try:
-        async with asyncio.timeout(MODELS_SECONDS):
-            found = await edge.app.models()
+        async with asyncio.timeout(seconds):
+            return await edge.app.models()
     except TimeoutError:
-        found = [{"model": edge.settings.model, "reason": "configured"}]
-    return [to_json(model) for model in found]
+        return [{"model": edge.settings.model, "reason": "configured"}]
 
 
 async def slash_commands(edge: "Edge", arguments: Nothing) -> list[dict[str, Any]]:

@@ -43,8 +43,7 @@ async def search(edge: "Edge", arguments: SearchArguments) -> list[Any]:
 async def new(edge: "Edge", arguments: NewSessionArguments) -> dict[str, str]:
     """An empty session."""
     path = to_path(arguments.uri) if arguments.uri else None
-    holders = [folder for folder in edge.app.folders if path is not None and path.is_relative_to(folder)]
-    folder = max(holders, key=lambda holder: len(holder.parts)) if holders else None
+    folder = edge.app.holder(path) if path is not None else None
     session = edge.app.new_session(folder=folder, agent=arguments.agent, model=arguments.model)
     return {"sessionId": session.id}
 
