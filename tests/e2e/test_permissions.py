@@ -565,4 +565,8 @@ async def test_an_edit_tells_nothing_of_a_file_that_must_not_be_read(tmp_path: P
         assert "hush hush words" not in json.dumps(client.of_run(run["runId"])).replace(old, "")
         assert all("line 1" not in event["output"].lower() for event in ended)
         assert [str(outside) in json.dumps(question) for question in client.questions] == [True]
+        for path, verdict in ((".env", "deny"), (str(outside), "ask"), ("a.py", "allow")):
+            call = {"path": path, "edits": edits}
+            explained = await client.command("magent.explainPermission", tool="edit_file", arguments=call)
+            assert explained["verdict"] == verdict, path
     assert outside.read_text() == files[".env"] == (tmp_path / "ws/.env").read_text()
