@@ -76,11 +76,6 @@ class UserMessage:
 _CONTEXT: Final = re.compile(r"\A<context>\n.*?\n</context>\n\n", re.DOTALL)
 
 
-def spoken(message: UserMessage) -> str:
-    """What the person wrote, without the context that only the model needs."""
-    return message.said or _CONTEXT.sub("", message.text)
-
-
 @dataclass(frozen=True, kw_only=True)
 class AssistantMessage:
     """A whole reply of the model."""
@@ -109,6 +104,13 @@ class ToolMessage:
 
 
 Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage
+
+
+def spoken(message: Message) -> str:
+    """What a message says to people: of theirs, what they wrote, without the context for the model."""
+    if isinstance(message, UserMessage):
+        return message.said or _CONTEXT.sub("", message.text)
+    return message.text
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from magent_lsp.engine.snapshot import Snapshot
 from magent_lsp.permissions.decision import Decision
 from magent_lsp.permissions.judge import judge
 from magent_lsp.permissions.place import Place
+from magent_lsp.permissions.rules import STRICTNESS
 from magent_lsp.permissions.tools import OUTSIDE
 from magent_lsp.store.toolnames import tool_name
 
@@ -36,7 +37,11 @@ def explain(
     except ValidationError as error:
         raise CallerError(f"arguments: {faults(error)}") from None
     subjects = found.subjects(value) or (Subject(tool=found.name, kind="none"),)
-    return judge((*subjects, *found.reads(subjects)), snapshot.policy(agent), place)
+    policy = snapshot.policy(agent)
+    verdicts = [judge(subjects, policy, place)]
+    if reads := found.reads(subjects):
+        verdicts.append(judge(reads, policy, place))
+    return max(verdicts, key=lambda decision: STRICTNESS[decision.verdict])  # of equals the first
 
 
 def _unknown(tool: str, snapshot: Snapshot) -> CallerError:

@@ -4,18 +4,11 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-WATCHED: Final = (
-    "**/.magent/**",
-    "**/.opencode/**",
-    "**/.claude/**",
-    "**/.agents/**",
-    "**/{AGENTS,CLAUDE}.md",
-    "**/.mcp.json",
-)
-"""Files of a project that we read."""
+FOLDERS: Final = (".magent", ".opencode", ".claude", ".agents")
+_NAMES: Final = ("AGENTS.md", "CLAUDE.md", ".mcp.json")
 
-FOLDERS: Final = frozenset({".magent", ".opencode", ".claude", ".agents"})
-_NAMES: Final = frozenset({"AGENTS.md", "CLAUDE.md", ".mcp.json"})
+WATCHED: Final = (*(f"**/{folder}/**" for folder in FOLDERS), *(f"**/{name}" for name in _NAMES))
+"""Files of a project that we read."""
 
 
 def is_own(uri: str, user: Path | None) -> bool:
@@ -25,6 +18,6 @@ def is_own(uri: str, user: Path | None) -> bool:
         return False
     return (
         parts[-1] in _NAMES
-        or bool(FOLDERS.intersection(parts))
+        or any(folder in parts for folder in FOLDERS)
         or (user is not None and Path("/".join(parts)).is_relative_to(user))
     )

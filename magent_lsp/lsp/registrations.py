@@ -56,23 +56,20 @@ def _documents(
         return []
     from magent_lsp.lsp.ours import selector
 
-    found: list[types.Registration] = []
     files = {"documentSelector": selector(edge)}
-    if _dynamic(documents.completion):
-        options = {**files, "triggerCharacters": [*TRIGGERS]}
-        method = types.TEXT_DOCUMENT_COMPLETION
-        found.append(types.Registration(id="magent-completion", method=method, register_options=options))
-    if _dynamic(documents.hover):
-        method = types.TEXT_DOCUMENT_HOVER
-        found.append(types.Registration(id="magent-hover", method=method, register_options=files))
     chats = {"documentSelector": [{"scheme": "file", "pattern": f"**/*{SUFFIX}"}]}
-    if _dynamic(documents.code_lens):
-        method = types.TEXT_DOCUMENT_CODE_LENS
-        found.append(types.Registration(id="magent-lens", method=method, register_options=chats))
-    if _dynamic(documents.folding_range):
-        method = types.TEXT_DOCUMENT_FOLDING_RANGE
-        found.append(types.Registration(id="magent-folds", method=method, register_options=chats))
-    return found
+    completion = {**files, "triggerCharacters": [*TRIGGERS]}
+    served = (
+        ("completion", documents.completion, types.TEXT_DOCUMENT_COMPLETION, completion),
+        ("hover", documents.hover, types.TEXT_DOCUMENT_HOVER, files),
+        ("lens", documents.code_lens, types.TEXT_DOCUMENT_CODE_LENS, chats),
+        ("folds", documents.folding_range, types.TEXT_DOCUMENT_FOLDING_RANGE, chats),
+    )
+    return [
+        types.Registration(id=f"magent-{name}", method=method, register_options=options)
+        for name, capability, method, options in served
+        if _dynamic(capability)
+    ]
 
 
 def _workspace(edge: "Edge", workspace: types.WorkspaceClientCapabilities | None) -> list[types.Registration]:

@@ -166,7 +166,7 @@ def _add_features(server: MagentServer) -> None:
         edge = await life.edge()
         return edge.actions.answer(params)
 
-    @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=["/", "@"]))
+    @server.feature(types.TEXT_DOCUMENT_COMPLETION)
     async def completion(params: types.CompletionParams) -> Any:
         edge = await life.edge()
         from magent_lsp.lsp.completion import complete

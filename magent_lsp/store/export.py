@@ -142,5 +142,5 @@ def pretty(arguments: str) -> str:
 
 def _with_images(message: UserMessage | ToolMessage) -> str:
     count = len(message.images)
-    text = spoken(message) if isinstance(message, UserMessage) else message.text
+    text = spoken(message)
     return text + (f"\n[{count} image{'s' if count > 1 else ''}]" if count else "")

@@ -202,7 +202,7 @@ def _hits(path: Path, needle: str) -> Iterator[tuple[str, str]]:
 def _excerpts(messages: Iterable[Message], needle: str) -> Iterator[tuple[str, str]]:
     for message in messages:
         if isinstance(message, UserMessage | AssistantMessage):
-            text = spoken(message) if isinstance(message, UserMessage) else message.text
+            text = spoken(message)
             at = text.casefold().find(needle)
             if at >= 0:
                 start = max(at - _EXCERPT, 0)
