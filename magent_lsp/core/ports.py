@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from magent_lsp.core.document import Document
 from magent_lsp.core.edits import EditOutcome, FileEdit
 from magent_lsp.core.messages import Message, StreamItem
-from magent_lsp.core.request import Answer, Diagnostic, PermissionReply, PermissionRequest, Question
+from magent_lsp.core.request import Answer, Diagnostic, Focus, PermissionReply, PermissionRequest, Question
 from magent_lsp.core.ways import Ways
 
 if TYPE_CHECKING:
@@ -78,6 +78,10 @@ class Editor(Protocol):
 
     def documents(self) -> Sequence[Document]:
         """All open buffers."""
+        ...
+
+    def selection(self) -> Focus | None:
+        """What the person selected last, as far as this edge was told; None: nothing, or it is not known."""
         ...
 
     async def request_permission(self, request: PermissionRequest) -> PermissionReply | None:

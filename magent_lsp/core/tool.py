@@ -122,6 +122,8 @@ class ToolContext:
     """A folder of ours for output that is too long to show; None: nowhere."""
     own: tuple[Path, ...] = ()
     """Folders of our config and state, which no command may change."""
+    closed: tuple[Path, ...] = ()
+    """Folders of ours that a sandboxed command must not see."""
 
     @property
     def folder(self) -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 from magent_lsp.core.document import Document
 from magent_lsp.core.edits import EditOutcome, FileEdit
 from magent_lsp.core.errors import ToolError
-from magent_lsp.core.request import Answer, Diagnostic, PermissionReply, PermissionRequest, Question
+from magent_lsp.core.request import Answer, Diagnostic, Focus, PermissionReply, PermissionRequest, Question
 from magent_lsp.store import disk
 from magent_lsp.store.land import in_thread, land
 
@@ -48,6 +48,10 @@ class DiskEditor:
     def documents(self) -> Sequence[Document]:
         """No buffers are open."""
         return ()
+
+    def selection(self) -> Focus | None:
+        """Nothing is selected here."""
+        return None
 
     async def request_permission(self, request: PermissionRequest) -> PermissionReply | None:
         """Ask through the caller's function; None if it gave none."""

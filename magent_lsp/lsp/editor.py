@@ -12,7 +12,7 @@ from magent_lsp.core.config import Client, Settings
 from magent_lsp.core.document import Document
 from magent_lsp.core.edits import EditOutcome, FileEdit
 from magent_lsp.core.errors import ToolError
-from magent_lsp.core.request import Answer, Diagnostic, PermissionReply, PermissionRequest, Question
+from magent_lsp.core.request import Answer, Diagnostic, Focus, PermissionReply, PermissionRequest, Question
 from magent_lsp.lsp.buffers import Buffers, snapshot
 from magent_lsp.lsp.comparison import shown
 from magent_lsp.lsp.delivery import Caller, Delivery
@@ -107,6 +107,10 @@ class LspEditor:
     def documents(self) -> Sequence[Document]:
         """All open buffers that are files."""
         return self._buffers.all()
+
+    def selection(self) -> Focus | None:
+        """What the person selected last; None: an editor tells it only with what it asks us."""
+        return None
 
     async def apply(self, edit: FileEdit, label: str) -> EditOutcome:
         """Make one change, in the buffer if the file is open, and verify it."""

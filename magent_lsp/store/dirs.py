@@ -21,6 +21,11 @@ class Dirs:
     config_file: Path
     """The user's settings; usually `config.yaml` in `user`."""
 
+    @property
+    def guests(self) -> Path:
+        """Where a server that takes calls of other agents can be reached; closed to sandboxed commands."""
+        return self.state / "guests"
+
     @staticmethod
     def from_environment(environ: Mapping[str, str]) -> "Dirs":
         """The folders that `$MAGENT_CONFIG` (a file) and `$MAGENT_STATE_DIR` name, else the platform's."""

@@ -140,10 +140,15 @@ def _alive(holder: Owner, path: Path) -> bool:
     if holder.host != platform.node():
         written = [p.stat().st_mtime for p in (path, path.with_suffix(".jsonl")) if p.exists()]
         return time.time() - max(written, default=0) < _FOREIGN_SECONDS
-    if not _runs(holder.pid):
+    return is_running(holder)
+
+
+def is_running(owner: Owner) -> bool:
+    """Whether a process of this machine is the one that the owner names."""
+    if not _runs(owner.pid):
         return False
-    now = _start_time(holder.pid)
-    return not (now and holder.started) or now == holder.started
+    now = _start_time(owner.pid)
+    return not (now and owner.started) or now == owner.started
 
 
 def _runs(pid: int) -> bool:

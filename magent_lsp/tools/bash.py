@@ -100,7 +100,7 @@ def _sandbox(context: ToolContext, cwd: Path) -> sandbox.Sandbox | None:
         return None
     env = context.environment()
     network = context.settings.bash.network
-    return sandbox.make(context.folders, cwd, env, network=network, own=context.own)
+    return sandbox.make(context.folders, cwd, env, network=network, own=context.own, closed=context.closed)
 
 
 def _shell(path: str | None) -> str:

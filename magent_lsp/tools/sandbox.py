@@ -1,5 +1,6 @@
 """Bubblewrap: commands that can write only to the workspace, and there to nothing that runs later outside."""
 
+import contextlib
 import os
 import shutil
 from collections.abc import Mapping, Sequence
@@ -32,11 +33,13 @@ def make(
     *,
     network: bool,
     own: Sequence[Path] = (),
+    closed: Sequence[Path] = (),
 ) -> Sandbox:
     """A sandbox for one command; ToolError if there is no `bwrap`.
 
     The workspace folders are writable, all else is read-only; `/tmp` and `/run` are empty and private.
-    `own` are folders of this program, which are read-only wherever they are.
+    `own` are folders of this program, which are read-only wherever they are. `closed` are such as are empty
+    inside: a socket can be used through a read-only mount, and from another network.
     """
     program = shutil.which("bwrap", path=env.get("PATH"))
     if program is None:
@@ -55,6 +58,11 @@ def make(
         words += ["--bind-try", str(path), str(path)]
     for path in [*guard.kept, *(Path(os.path.realpath(each)) for each in own)]:
         words += ["--ro-bind-try", str(path), str(path)]
+    for path in closed:
+        with contextlib.suppress(OSError):  # it must be there to be covered, also if it is filled later
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if path.is_dir():
+            words += ["--tmpfs", os.path.realpath(path)]
     return Sandbox([*words, "--chdir", os.path.realpath(cwd), "--"], guard)
 
 

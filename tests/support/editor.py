@@ -7,7 +7,7 @@ from pathlib import Path
 from magent_lsp.core.document import Document
 from magent_lsp.core.edits import CreateFile, DeleteFile, EditOutcome, FileEdit, RenameFile, TextEdits
 from magent_lsp.core.errors import ToolError
-from magent_lsp.core.request import Answer, Diagnostic, PermissionReply, PermissionRequest, Question
+from magent_lsp.core.request import Answer, Diagnostic, Focus, PermissionReply, PermissionRequest, Question
 
 
 class MemoryEditor:
@@ -20,6 +20,7 @@ class MemoryEditor:
         self.problems: list[Diagnostic] = []
         self.answers: list[Answer | None] = []
         self.questions: list[Question] = []
+        self.selected: Focus | None = None
 
     def open(self, path: Path, text: str | None = None) -> Document:
         """Open a buffer; with a text that differs from the disk it is unsaved."""
@@ -85,6 +86,10 @@ class MemoryEditor:
     def documents(self) -> Sequence[Document]:
         """All buffers."""
         return list(self.buffers.values())
+
+    def selection(self) -> Focus | None:
+        """What a test has selected."""
+        return self.selected
 
     async def request_permission(self, request: PermissionRequest) -> PermissionReply | None:
         """Nobody is here to answer."""

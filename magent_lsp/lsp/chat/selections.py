@@ -54,9 +54,16 @@ class Selections:
         """What `@selection` in a message means; None if it is not there. CallerError if there is none."""
         if MENTION.search(message) is None:
             return None
+        focus = self.last(edge)
+        if focus is None:
+            raise CallerError(UNSEEN)
+        return focus
+
+    def last(self, edge: "Edge") -> Focus | None:
+        """The selection that was seen last; None: none was."""
         last = self._last
         if last is None:
-            raise CallerError(UNSEEN)
+            return None
         text = edge.open_text(last.uri)
         span = _span(last, text) if text is not None else _plain_span(last.range)
         return Focus(path=last.path, span=span, selection=last.text, language=last.language)
