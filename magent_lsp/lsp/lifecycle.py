@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
+from magent_lsp.core.errors import UserError
 from magent_lsp.lsp.own_files import is_own
 from magent_lsp.lsp.parent import Parent
 from magent_lsp.lsp.registrations import later
@@ -23,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 PULL_SECONDS = 3
 """How long a client may take to send its configuration before we begin without it."""
+
+SHUTTING_DOWN = "The server is shutting down."
 
 RELOAD_SECONDS = 0.3
 """Changes of files that come within this time are one reload."""
@@ -40,6 +43,7 @@ class Lifecycle:
         self._reload: asyncio.TimerHandle | None = None
         self._configuring: asyncio.Task[None] | None = None
         self._parent: Parent | None = None
+        self._closed = False
 
     # -- beginning ----------------------------------------------------------------------------------
 
@@ -55,8 +59,18 @@ class Lifecycle:
         self._spawn(self._register(), "register")
 
     async def edge(self) -> "Edge":
-        """The edge, as soon as it is there and knows what the client told before."""
-        edge = await asyncio.shield(self._begin())
+        """The edge, as soon as it is there and knows what the client told before.
+
+        UserError if the connection ends first.
+        """
+        if self._closed and self.started is None:
+            raise UserError(SHUTTING_DOWN)
+        try:
+            edge = await asyncio.shield(self._begin())
+        except asyncio.CancelledError:
+            if self._closed:
+                raise UserError(SHUTTING_DOWN) from None
+            raise
         if self._configuring is not None:
             await asyncio.wait([self._configuring])
         if self._reload is not None:
@@ -132,9 +146,12 @@ class Lifecycle:
 
     # -- folders and files --------------------------------------------------------------------------
 
-    async def folders_changed(self, params: types.DidChangeWorkspaceFoldersParams) -> None:
+    def folders_changed(self, params: types.DidChangeWorkspaceFoldersParams) -> None:
         """Workspace folders came or went; the workspace knows already."""
-        (await self.edge()).reload()
+        self._spawn(self._reload_folders(), "folders")
+
+    async def _reload_folders(self) -> None:
+        (await asyncio.shield(self._begin())).reload()
 
     def files_changed(self, params: types.DidChangeWatchedFilesParams) -> None:
         """Files that the client watches for us changed."""
@@ -184,6 +201,7 @@ class Lifecycle:
 
     async def close(self) -> None:
         """End all work of this connection; bounded, and safe to call twice."""
+        self._closed = True
         if self._reload is not None:
             self._reload.cancel()
         if self._parent is not None:

@@ -142,8 +142,8 @@ def _add_lifecycle(server: MagentServer) -> None:
         life.configuration_changed(params)
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
-    async def folders(params: types.DidChangeWorkspaceFoldersParams) -> None:
-        await life.folders_changed(params)
+    def folders(params: types.DidChangeWorkspaceFoldersParams) -> None:
+        life.folders_changed(params)
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     def watched(params: types.DidChangeWatchedFilesParams) -> None:

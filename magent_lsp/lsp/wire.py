@@ -174,6 +174,14 @@ class Wire(DocumentsProtocol):
             self._commands.add(msg_id)
         super()._handle_request(msg_id, method_name, params)
 
+    def _run_generator(self, future: Any, *, gen: Any, result_future: Any) -> None:
+        """Go on with a request of several steps; one whose step was cancelled is answered all the same."""
+        if future is not None and future.cancelled():
+            gen.close()
+            result_future.cancel()
+            return
+        super()._run_generator(future, gen=gen, result_future=result_future)
+
     def _handle_cancel_notification(self, msg_id: Any) -> None:
         """Cancel a request of the client; what is no id cannot belong to one.
 

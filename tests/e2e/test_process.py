@@ -6,10 +6,20 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.support.lsp_client import StreamLink, editor, server_environment, settings_of, start_server
+from tests.support.lsp_client import (
+    NO_ANSWER,
+    NoAnswer,
+    ResponseError,
+    StreamLink,
+    editor,
+    server_environment,
+    settings_of,
+    start_server,
+)
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and fds as POSIX has them")
 
@@ -90,6 +100,37 @@ async def test_shutdown_ends_all_runs_before_it_is_answered(tmp_path: Path) -> N
         client.notify("exit")
         assert client.process is not None
         assert await client.process.wait() == 0
+
+
+@pytest.mark.parametrize("way", ["shutdown", "eof"])
+async def test_what_waits_for_the_beginning_is_answered_when_the_server_ends(
+    tmp_path: Path, way: str
+) -> None:
+    """An editor that is closed right after it was opened: nobody's fault, and nothing for the log."""
+    asked: list[str] = []
+
+    def never(params: dict[str, Any]) -> NoAnswer:
+        asked.append("configuration")
+        return NO_ANSWER
+
+    async with editor(tmp_path, initialize=False) as client:
+        client.on["workspace/configuration"] = never
+        await client.initialize(magent=settings_of(tmp_path, SLOW, warmUp=False))
+        prompt = {"command": "magent.prompt", "arguments": [{"prompt": "hi"}]}
+        _, run = client.send_request("workspace/executeCommand", prompt)
+        _, ask = client.send_request("magent/ask", {"uri": (tmp_path / "a.py").as_uri(), "question": "?"})
+        client.notify("workspace/didChangeWorkspaceFolders", {"event": {"added": [], "removed": []}})
+        await client.until(lambda: asked)
+        if way == "shutdown":
+            await client.request("shutdown")
+            for answer in (run, ask):
+                with pytest.raises(ResponseError, match="The server is shutting down"):
+                    await answer
+        else:
+            await client.link.close()
+            for answer in (run, ask):
+                answer.add_done_callback(lambda future: future.exception())
+    assert "Error" not in (tmp_path / "stderr.txt").read_text()
 
 
 async def test_a_client_that_does_not_read_does_not_stop_the_server(tmp_path: Path) -> None:
