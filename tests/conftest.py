@@ -5,19 +5,18 @@ from typing import Final
 import pytest
 
 EVERYDAY: Final = frozenset(
-    {"test_runs.py", "test_commands.py", "test_actions.py", "test_permissions.py", "test_chat.py"}
+    {
+        *("test_runs.py", "test_commands.py", "test_actions.py", "test_permissions.py", "test_chat.py"),
+        "test_guest_call.py",
+    }
 )
 """Of the tests that start processes of ours, those that the everyday loop keeps: one of each kind."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Leave out two warnings of litellm, which say nothing about us: of pydantic, and of a cancelled call."""
+    """Leave out a warning of pydantic's that litellm brings about, and that says nothing about us."""
     config.addinivalue_line(
         "filterwarnings", "ignore:Accessing the .* attribute on the instance is deprecated"
-    )
-    config.addinivalue_line(
-        "filterwarnings",
-        "ignore:coroutine 'OpenAIChatCompletion.async_streaming' was never awaited:RuntimeWarning",
     )
 
 

@@ -25,6 +25,7 @@ from magent_lsp.core.tool import Tool
 from magent_lsp.core.ways import DOCTOR
 from magent_lsp.llm.catalogue import Limits
 from magent_lsp.llm.faults import lacking, model_error
+from magent_lsp.llm.handover import expecting, handing_over
 from magent_lsp.llm.providers import find
 from magent_lsp.llm.secrets import known_secrets
 from magent_lsp.llm.shape import Dialect, breaks_off_thinking, described, to_wire, tools_to_wire
@@ -55,7 +56,7 @@ async def stream(
     assembly = Assembly(f"msg-{uuid.uuid4().hex[:12]}", tools, settings.model)
     reported: Usage | None = None
     _check_key(settings)
-    request = _request(messages, tools, settings)
+    request = await asyncio.to_thread(_request, messages, tools, settings)  # a long one takes a while
     try:
         async with aclosing(_chunks(request, settings)) as chunks:
             async for chunk, usage in chunks:
@@ -81,7 +82,8 @@ async def _chunks(
     patience = settings.first_chunk_timeout
     deadline = loop.time() + patience
     async with _within(deadline, f"{settings.model!r} did not answer within {patience:g} s"):
-        response = await litellm.acompletion(**request)
+        with expecting():
+            response = await litellm.acompletion(**request)
     if not request["stream"]:
         yield _as_chunk(response), _told(getattr(response, "usage", None), settings.model)
         return
@@ -347,6 +349,8 @@ def warm() -> None:
     # its own counts and logs cost 0.8 s at the first request, and ask an Ollama server without await
     litellm.disable_token_counter = True
     litellm.disable_streaming_logging = True
+    # it has a thread make the coroutine that asks, and forgets it where the request is cancelled meanwhile
+    litellm.main.completion = handing_over(litellm.main.completion)
     with contextlib.suppress(Exception):  # what cannot be done now is done, or fails, at the request
         importlib.import_module("litellm.litellm_core_utils.default_encoding")
         mock = litellm.completion(model="openai/warm-up", messages=_HELLO, mock_response="hello", stream=True)

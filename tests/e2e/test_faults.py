@@ -13,7 +13,7 @@ import pytest
 from tests.support.lsp_client import LspClient, editor
 from tests.support.lsp_profiles import VSCODE
 from tests.support.model_server import Call, ModelServer, call
-from tests.support.model_wire import Wire
+from tests.support.model_wire import Reply, Wire
 
 KEY = "key-of-the-user-0123456789"
 WIRES: tuple[Wire, ...] = ("openai", "anthropic")
@@ -176,8 +176,14 @@ async def test_cancel_before_the_first_token_closes_the_request(tmp_path: Path, 
             await client.command("magent.cancel", runId=run["runId"])
             assert (await client.finished(run["runId"], seconds=1))["stopReason"] == "cancelled"
             assert await server.requests[-1].wait_closed(1)
+        server.respond = lambda request: Reply(fault="stall", after=0)
+        for _ in range(5):  # while the request is still being made
+            early = await client.command("magent.prompt", prompt="wait")
+            await client.command("magent.cancel", runId=early["runId"])
+            assert (await client.finished(early["runId"], seconds=1))["stopReason"] == "cancelled"
         server.reply("Going on.")
         assert (await ask(client, sessionId=run["sessionId"])).text == "Going on."
+    assert "never awaited" not in (tmp_path / "stderr.txt").read_text()
 
 
 async def test_what_a_run_ended_with_is_shown_once_without_events_too(tmp_path: Path) -> None:

@@ -1,8 +1,10 @@
 """What goes wrong at a provider arrives as the kind of error that says whether trying again helps."""
 
 import asyncio
+import gc
 import socket
 import time
+import warnings
 from contextlib import aclosing
 from typing import Any
 
@@ -13,7 +15,7 @@ from magent_lsp.core.messages import TextDelta, UserMessage
 from magent_lsp.llm.load import Models
 from magent_lsp.llm.providers import PROVIDERS
 from tests.support.model_server import ModelServer
-from tests.support.model_wire import Wire
+from tests.support.model_wire import Reply, Wire
 from tests.support.talk import TOOLS, Talk
 
 WIRES: tuple[Wire, ...] = ("openai", "anthropic", "ollama")
@@ -142,6 +144,29 @@ async def test_cancelling_closes_the_connection(models: Models, server: ModelSer
             await task
         assert await request.wait_closed(1)
         assert time.monotonic() - begun < 1
+
+
+@EVERY_WIRE
+async def test_a_cancel_at_any_moment_leaves_nothing_unawaited(
+    models: Models, server: ModelServer, wire: Wire
+) -> None:
+    """The client makes its request in a thread; one that is cancelled meanwhile must not end in the log."""
+    await models.warm_up()
+    talk = Talk(models, server)
+    server.respond = lambda request: Reply(fault="stall", after=0)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        for moment in [*range(20), *(2**power for power in range(5, 13))]:
+            task = asyncio.create_task(talk.ask(wire))
+            for _ in range(moment):
+                await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        # What the threads still make comes now.
+        await asyncio.get_running_loop().shutdown_default_executor()
+        gc.collect()
+    assert [str(each.message) for each in warned if "never awaited" in str(each.message)] == []
 
 
 @EVERY_WIRE

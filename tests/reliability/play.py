@@ -3,7 +3,6 @@
 import asyncio
 import tempfile
 import traceback
-import warnings
 from pathlib import Path
 
 from tests.reliability.inside import play_inside
@@ -27,7 +26,6 @@ async def play(seed: int, folder: Path) -> Played:
 
 def attempt(seed: int) -> Played | str:
     """A play in a folder of its own; a text says what did not hold."""
-    warnings.filterwarnings("ignore", "coroutine .* was never awaited")  # the client library's, on a cancel
     with tempfile.TemporaryDirectory(prefix="magent-play-", ignore_cleanup_errors=True) as folder:
         try:
             return asyncio.run(play(seed, Path(folder) / "home"))

@@ -9,9 +9,6 @@ import pytest
 from tests.reliability.play import play
 from tests.reliability.schedule import SCHEDULES, kind_of, schedule
 
-# The client library leaves one behind when it is cancelled while it still makes its request.
-pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
-
 ROOT = Path(__file__).parents[2]
 EVERYDAY = range(20)
 """A slice with one server that is left and two that are killed."""
