@@ -88,6 +88,11 @@ class ModelAccess:
             entries.setdefault(choice.model, {"model": choice.model, "reason": choice.reason})
         return list(entries.values())
 
+    @property
+    def redactor(self) -> Redactor:
+        """What takes out the secrets that are known by now; another one for each further secret."""
+        return self._redactor
+
     def redact(self, text: str) -> str:
         """The text without any secret that is known here."""
         return self._redactor.text(text)

@@ -36,7 +36,7 @@ def no_journal(kind: RecordKind, value: Any) -> None:
     """A journal that keeps nothing: sessions of tests and hidden agents."""
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class Session:
     """The mutable state of one conversation; every change goes through a method, which journals it."""
 

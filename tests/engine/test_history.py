@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from magent_lsp.core.messages import (
     AssistantMessage,
-    Image,
     Message,
     SystemMessage,
     ToolCall,
@@ -18,6 +17,7 @@ from magent_lsp.core.messages import (
     UserMessage,
 )
 from magent_lsp.engine.history import CUT_OFF, INTERRUPTED, normalise
+from tests.support.histories import HISTORIES
 
 # --- independent checkers, written from the providers' error messages -----------------------------------
 
@@ -113,54 +113,6 @@ def check(messages: list[Message]) -> None:
         message.text.encode()  # what an HTTP client does
         for call in getattr(message, "tool_calls", ()):
             json.dumps(json.loads(call.arguments), ensure_ascii=False).encode()
-
-
-# --- histories as bad as they come ----------------------------------------------------------------------
-
-IDS = st.sampled_from(
-    [
-        "a",
-        "b",
-        "c",
-        "call_0",
-        "call_0-2",
-        "",
-        "functions.bash:0",
-        "x" * 60,
-        "é",
-        "c__thought__A+/=",
-        "b-2",
-        "before-a",
-        "a-b",
-        "b-a",
-    ]
-)
-TEXTS = st.sampled_from(["hello", "", "  \n", "\ud800 lone", "ünï 😀", "\x00"])
-ARGUMENTS = st.sampled_from(
-    [
-        *("{}", '{"path": "a"}', '{"path": "a', "", "[1]", "null", '{"n": NaN}', "nope", ' {"a": 1}\n'),
-        *('{"s": "\\ud800"}', '{"s": "\\ud83d\\ude00"}', '{"s": "\ud800"}', "[" * 50_000),
-    ]
-)
-NAMES = st.sampled_from(["bash", "read_file", "", "no such tool!", "y" * 80])
-CALLS = st.builds(ToolCall, id=IDS, name=NAMES, arguments=ARGUMENTS)
-STATUS = st.sampled_from(["completed", "failed", "rejected", "cancelled"])
-MESSAGES = st.one_of(
-    st.builds(SystemMessage, text=TEXTS),
-    st.builds(
-        UserMessage, id=IDS, text=TEXTS, images=st.sampled_from([(), (Image(media_type="a", data="b"),)])
-    ),
-    st.builds(
-        AssistantMessage,
-        id=IDS,
-        text=TEXTS,
-        tool_calls=st.lists(CALLS, max_size=4).map(tuple),
-        finish=st.sampled_from(["stop", "tool_calls", "length", "cut"]),
-        reasoning_blocks=st.sampled_from([(), ({"type": "thinking", "signature": "s"},)]),
-    ),
-    st.builds(ToolMessage, id=IDS, call_id=IDS, name=NAMES, text=TEXTS, status=STATUS),
-)
-HISTORIES = st.lists(MESSAGES, max_size=14)
 
 
 @settings(max_examples=400, deadline=None)
