@@ -84,6 +84,12 @@ def _permissions(arguments: argparse.Namespace) -> int:
     return explain(arguments.cwd.resolve(), arguments.tool, arguments.argument, **options)
 
 
+def _mcp(arguments: argparse.Namespace) -> int:
+    from magent_lsp.mcp.program import serve
+
+    return serve(arguments.folder.resolve() if arguments.folder is not None else None)
+
+
 _COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "serve": _serve,
     "run": _run,
@@ -92,6 +98,7 @@ _COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "doctor": _doctor,
     "sessions": _sessions,
     "explain": _permissions,
+    "mcp": _mcp,
 }
 
 

@@ -57,7 +57,8 @@ here = Path({str(tmp_path)!r})
 dirs = Dirs.from_environment({{"HOME": str(here)}})
 app = Magent(folders=[here], editor=DiskEditor(), sink=None, dirs=dirs, environ={{}})
 app.status()
-print([m for m in sys.modules if m.startswith("magent_lsp.tools.") or m == "magent_lsp.app.runner"])
+unwanted = ("magent_lsp.tools.", "magent_lsp.app.guests", "magent_lsp.mcp")
+print([m for m in sys.modules if m.startswith(unwanted) or m == "magent_lsp.app.runner"])
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"

@@ -38,6 +38,7 @@ from magent_lsp.store.trust import Review, TrustStore
 if TYPE_CHECKING:  # what only runs need is loaded with the first one
     from magent_lsp.app.runner import Runner
     from magent_lsp.engine.doctor import Report
+    from magent_lsp.engine.guest import Guest
     from magent_lsp.engine.run import Run
     from magent_lsp.engine.undo import UndoReport
     from magent_lsp.permissions.decision import Decision
@@ -49,6 +50,9 @@ RUNNER: Final = "magent_lsp.app.runner"
 
 ASK_AGENT: Final = "ask"
 """The read-only agent that answers questions at a place."""
+
+GUEST_AGENT: Final = "guest"
+"""What it may do, agents of other programs may do here."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,6 +181,14 @@ class Magent:
         snapshot = self.snapshot()
         return self._runner.driver.offered(self._runner.agent(agent, snapshot), snapshot)
 
+    def guest_tools(self, folder: Path) -> list[Tool]:
+        """The tools that an agent of another program is offered; CallerError if our agent for it is gone."""
+        return self._runner.guest_tools(self.snapshot(folder), GUEST_AGENT)
+
+    def hide(self, secrets: Mapping[str, str]) -> None:
+        """Take the values whose names say that they are secret out of everything that is shown or sent."""
+        self._access.learn(secrets)
+
     async def models(self) -> list[dict[str, Any]]:
         """Models to choose from: the configured ones, and those a local server or a key makes possible."""
         return await self._access.listed(self.settings)
@@ -206,8 +218,11 @@ class Magent:
         await self.open_session(session_id)
         return replace(request, session_id=session_id)
 
-    def start(self, request: RunRequest) -> Started:
-        """Start a run, or queue it behind its session's; returns at once. CallerError for bad ids."""
+    def start(self, request: RunRequest, guest: "Guest | None" = None) -> Started:
+        """Start a run, or queue it behind its session's; returns at once. CallerError for bad ids.
+
+        `guest` is an agent of another program whose calls take the place of a model's replies.
+        """
         if not request.prompt.strip():
             raise CallerError("prompt: must not be empty.")
         self._loop = asyncio.get_running_loop()
@@ -218,7 +233,7 @@ class Magent:
             folder = self.configuration.folder_of(request)
             snapshot = self.snapshot(folder)
             session = self.new_session(folder=folder, agent=request.agent)
-        run = self._runner.driver.make(request, session, snapshot)
+        run = self._runner.driver.make(request, session, snapshot, guest=guest)
         queued = self._runner.runs.start(run)
         return Started(run_id=run.id, session_id=session.id, queued=queued)
 
@@ -275,6 +290,10 @@ class Magent:
         folder = folder or (self.folders[0] if self.folders else Path.cwd())
         chosen = self._runner.agent(agent, self.snapshot(folder))
         return self._open.create(folder, chosen.name, model)
+
+    def open_session_ids(self) -> set[str]:
+        """The sessions that are open."""
+        return {session.id for session in self._open}
 
     def close_session(self, session_id: str) -> None:
         """Forget an open session; UserError while it is at work."""
@@ -379,7 +398,9 @@ class Magent:
         self._resumed.add(folder)
 
         def fits(agent: str) -> bool:
-            return agent == request.agent if request.agent else agent != ASK_AGENT or agent == default
+            if request.agent:
+                return agent == request.agent
+            return agent == default or agent not in (ASK_AGENT, GUEST_AGENT)
 
         last = await asyncio.to_thread(self.sessions.last, folder, fits)
         try:

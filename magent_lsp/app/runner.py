@@ -8,9 +8,11 @@ from magent_lsp.app.workplace import Workplace
 from magent_lsp.core.agent import Agent
 from magent_lsp.core.request import RunRequest
 from magent_lsp.core.session import Session
+from magent_lsp.core.tool import Tool
 from magent_lsp.engine.builtins import Desk, builtin_commands
 from magent_lsp.engine.drive import Driver, choose_agent
 from magent_lsp.engine.explain import explain
+from magent_lsp.engine.offer import offered_tools
 from magent_lsp.engine.run import Host
 from magent_lsp.engine.snapshot import Snapshot
 from magent_lsp.engine.undo import Undo
@@ -23,6 +25,7 @@ class Runner:
 
     def __init__(self, place: Workplace, desk: Desk) -> None:
         access = place.access
+        self._editor = place.editor
         self.undo = Undo(place.blobs, place.sessions)
         self.servers = Servers(
             environ=place.environ, folders=place.folders, redact=access.redact, learn=access.learn
@@ -67,6 +70,11 @@ class Runner:
         request = RunRequest(prompt="", agent=name)
         session = Session(id="", folder=Path(), agent=snapshot.settings.agent)
         return choose_agent(request, session, snapshot, child=False)
+
+    def guest_tools(self, snapshot: Snapshot, agent: str) -> list[Tool]:
+        """What an agent of another program is offered, which may do what that agent of ours may do."""
+        policy = snapshot.policy(self.agent(agent, snapshot))
+        return offered_tools(snapshot, policy, language=self._editor.language, guest=True)
 
     def explain(
         self, tool: str, arguments: Mapping[str, Any], agent: str | None, snapshot: Snapshot

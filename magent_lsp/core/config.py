@@ -114,6 +114,11 @@ class Settings(_Part):
         default_factory=dict,
         description="MCP servers whose tools the agent may ask for; see the guide.",
     )
+    serve_mcp: bool = Field(
+        False,
+        description="Whether agents of other programs may use your editor through `magent-lsp mcp`; "
+        "a project's config cannot turn it on.",
+    )
     warm_up: bool = Field(True, description="Load the model client in the background after start.")
     save_reasoning: bool = Field(False, description="Keep the model's reasoning in session files.")
     titles: bool = Field(

@@ -13,7 +13,7 @@ from typing import Final
 from magent_lsp.core.agent import Agent
 from magent_lsp.core.document import Document
 from magent_lsp.core.errors import CallerError, ToolError
-from magent_lsp.core.events import Envelope, Notice, RunStarted, TextDeltaEvent
+from magent_lsp.core.events import Notice, RunStarted, TextDeltaEvent
 from magent_lsp.core.messages import AssistantMessage, UserMessage
 from magent_lsp.core.ports import EventSink, ModelSettings
 from magent_lsp.core.request import RunRequest, StopReason
@@ -22,8 +22,9 @@ from magent_lsp.core.tool import Tool, ToolContext
 from magent_lsp.engine.about import About, Parts
 from magent_lsp.engine.asking import ask_person
 from magent_lsp.engine.crew import Crew, Steps
-from magent_lsp.engine.emitter import Emitter
+from magent_lsp.engine.emitter import Emitter, Sinks
 from magent_lsp.engine.executor import Executor
+from magent_lsp.engine.guest import Guest
 from magent_lsp.engine.limits import budget_of, watch_tree
 from magent_lsp.engine.loop import Loop
 from magent_lsp.engine.offer import offered_tools
@@ -34,6 +35,7 @@ from magent_lsp.engine.prompt import system_prompt, user_turn
 from magent_lsp.engine.run import Host, Run
 from magent_lsp.engine.runs import Runs
 from magent_lsp.engine.scopes import Target
+from magent_lsp.engine.served import Served
 from magent_lsp.engine.session_hooks import SessionHooks
 from magent_lsp.engine.skills import load_skill
 from magent_lsp.engine.slash import Builtin, Expanded, agent_at_work, expand_prompt, is_builtin
@@ -96,11 +98,12 @@ class Driver:
         snapshot: Snapshot,
         parent: Run | None = None,
         steps: Steps | None = None,
+        guest: Guest | None = None,
     ) -> Run:
         """A run that has not begun; CallerError if its agent does not exist."""
         run_id = f"run-{uuid.uuid4().hex[:12]}"
         trace = Trace(run_id, self._host.redact, parent.trace if parent else None)
-        sinks = _All(trace, self._sink, *([steps] if steps else []))
+        sinks = Sinks(trace, self._sink, *([steps] if steps else []))
         run = Run(
             id=run_id,
             request=request,
@@ -112,6 +115,7 @@ class Driver:
             place=self.place(session),
             trace=trace,
             parent=parent,
+            guest=guest,
         )
         if parent is None:
             self._aim(run, {document.path: document for document in self._host.editor.documents()})
@@ -144,6 +148,8 @@ class Driver:
         told = ""
         if run.parent is not None or not is_builtin(run, self._builtins):
             told = await self._session_hooks.begin(run)
+        if run.guest is not None:
+            return await self._receive(run, executor, run.guest)
         expanded = await self._expand(run, executor)
         if expanded.answer is not None:
             if expanded.command == "clear":
@@ -169,6 +175,13 @@ class Driver:
         turn = await user_turn(run, request, expanded.prompt)
         run.session.append(_user_message(run, turn))
         return await loop.drive()
+
+    async def _receive(self, run: Run, executor: Executor, guest: Guest) -> StopReason:
+        """Let a guest's calls take the place of a model's replies."""
+        await connect(run)
+        run.tools = tuple(self.offered(run.agent, run.snapshot, run))
+        run.session.append(_user_message(run, run.request.prompt))
+        return await Served(run, executor, guest).drive()
 
     async def close(self) -> None:
         """Cancel all runs, let the subagents go, and run what is to be run at the end of sessions."""
@@ -240,14 +253,14 @@ class Driver:
         run.emit(
             RunStarted(
                 agent=agent_at_work(run).name,
-                model=run.request.model or run.session.model or run.settings.model,
+                model=run.guest.name if run.guest is not None else run.wished_model or run.settings.model,
                 prompt=run.request.prompt,
                 uri=scope.path.as_uri() if scope and scope.path else None,
                 range=scope.span if scope else None,
                 parent_run_id=run.parent.id if run.parent else None,
             )
         )
-        if spoken and not run.session.messages:
+        if spoken and run.guest is None and not run.session.messages:
             self._say_what_is_wrong(run)
 
     def _say_what_is_wrong(self, run: Run) -> None:
@@ -273,7 +286,7 @@ class Driver:
     async def _settings(self, run: Run) -> ModelSettings:
         run.doing = "loading model client"
         agent_model = run.agent.model if run.agent.model not in (None, "inherit") else None
-        wished = run.request.model or run.session.model or agent_model
+        wished = run.wished_model or agent_model
         settings = await self._host.model_settings(run.settings, wished)
         agent = run.agent
         if run.parent is None and not run.session.messages and settings.reason:
@@ -319,6 +332,7 @@ class Driver:
             environment=lambda: self._host.environment(run.settings),
             scratch=self._host.scratch,
             own=run.place.own,
+            closed=(self._dirs.guests,),
         )
 
     def _can_ask(self, run: Run) -> bool:
@@ -380,15 +394,3 @@ def _user_message(run: Run, text: str) -> UserMessage:
     said = run.request.prompt if run.request.prompt != text else ""
     redact = run.host.redact
     return UserMessage(id=_message_id(), text=redact(text), images=run.request.images, said=redact(said))
-
-
-class _All:
-    """Several sinks as one."""
-
-    def __init__(self, *sinks: EventSink) -> None:
-        self._sinks = sinks
-
-    def emit(self, event: Envelope) -> None:
-        """Hand the event to each."""
-        for sink in self._sinks:
-            sink.emit(event)

@@ -90,6 +90,18 @@ class Emitter:
             logger.exception("a sink failed on %s", type(event).__name__)
 
 
+class Sinks:
+    """Several sinks as one."""
+
+    def __init__(self, *sinks: EventSink) -> None:
+        self._sinks = sinks
+
+    def emit(self, event: Envelope) -> None:
+        """Hand the event to each."""
+        for sink in self._sinks:
+            sink.emit(event)
+
+
 def redacted(value: Any, redact: Callable[[str], str]) -> Any:
     """The same value with every string in it redacted; dataclasses, mappings and sequences are copied."""
     match value:

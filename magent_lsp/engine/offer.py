@@ -21,11 +21,17 @@ LANGUAGES: Final = {"elisp": "Emacs Lisp", "lua": "Neovim's Lua"}
 
 
 def offered_tools(
-    snapshot: Snapshot, policy: Policy, run: Run | None = None, language: str | None = None
+    snapshot: Snapshot,
+    policy: Policy,
+    run: Run | None = None,
+    language: str | None = None,
+    *,
+    guest: bool = False,
 ) -> list[Tool]:
     """The tools that some input of theirs may be used with, and that make sense where the run stands.
 
-    `language` is that of the code which the editor can run; None: it runs none.
+    `language` is that of the code which the editor can run; None: it runs none. `guest`: an agent of another
+    program is to use them, which knows nothing of the editor.
     """
     skills = useful(snapshot, policy, language)
     hidden = set() if skills else {"skill"}
@@ -39,6 +45,8 @@ def offered_tools(
         hidden.update(PERSON)
     if language is None:
         hidden.add("editor_eval")
+    if not guest and (run is None or run.guest is None):
+        hidden.add("open_buffers")  # our own runs are told with the prompt
     outside = [tool for tool in snapshot.extra_tools if offered(tool.name, policy)]
     return [
         *(

@@ -20,6 +20,7 @@ from magent_lsp.core.ways import Ways
 from magent_lsp.engine.emitter import Emitter
 from magent_lsp.engine.gate import Gate
 from magent_lsp.engine.guards import Budget, LoopGuard, TreeGuard
+from magent_lsp.engine.guest import Guest
 from magent_lsp.engine.hooks import Hooks
 from magent_lsp.engine.scopes import Target
 from magent_lsp.engine.snapshot import Snapshot
@@ -81,6 +82,8 @@ class Run:
     place: Place
     trace: Trace
     parent: "Run | None" = None
+    guest: Guest | None = None
+    """The agent of another program whose calls it carries out, in place of a model's."""
     tools: tuple[Tool, ...] = ()
     """What is offered to the model."""
     state: RunState = "queued"
@@ -127,6 +130,11 @@ class Run:
     def root(self) -> "Run":
         """The run a person started, of which this one is a part."""
         return self if self.parent is None else self.parent.root
+
+    @property
+    def wished_model(self) -> str | None:
+        """The model that a person chose for it, or for its session."""
+        return self.request.model or self.session.model
 
     @property
     def depth(self) -> int:

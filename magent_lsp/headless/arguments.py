@@ -32,7 +32,7 @@ def parser() -> argparse.ArgumentParser:
     )
     root.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = root.add_subparsers(metavar="COMMAND", required=True)
-    for add in (_add_serve, _add_run, _add_chat, _add_demo, _add_doctor, _add_sessions, _add_permissions):
+    for add in _ADDED:
         add(commands)
     return root
 
@@ -56,6 +56,15 @@ def _add_serve(commands: Any) -> None:
         "--token-file", type=Path, metavar="F", help="a secret clients must give; needed beyond loopback"
     )
     command.add_argument("--log-file", type=Path, metavar="F", help="write the log there")
+
+
+def _add_mcp(commands: Any) -> None:
+    command = _command(
+        commands, "mcp", "Give an agent of another program your editor: an MCP server on stdio"
+    )
+    command.add_argument(
+        "--folder", type=Path, metavar="D", help="the folder that the editor has open; default: this one"
+    )
 
 
 def _add_run(commands: Any) -> None:
@@ -158,3 +167,15 @@ def late_options(arguments: argparse.Namespace) -> argparse.Namespace:
     if typed and not words[0].startswith("--"):
         return arguments
     return command.parse_args(words, arguments)
+
+
+_ADDED = (
+    _add_serve,
+    _add_run,
+    _add_chat,
+    _add_demo,
+    _add_doctor,
+    _add_sessions,
+    _add_permissions,
+    _add_mcp,
+)

@@ -112,7 +112,7 @@ class Watch:
         words = say(event.event)
         if words is None or isinstance(event.event, RunFinished):
             return
-        if isinstance(event.event, RunStarted) and not self._edge.model_ready:
+        if isinstance(event.event, RunStarted) and not run.step and not self._edge.model_ready:
             words = "loading model client"
         elif words in (THINKING, WRITING) and run.step:  # a model also writes between its steps
             words = run.step

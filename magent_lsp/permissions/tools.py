@@ -63,6 +63,7 @@ TOOLS: Final[Mapping[str, Standing]] = {
     "propose": Standing("allow"),
     "done": Standing("allow"),
     "editor_eval": Standing("ask"),
+    "open_buffers": Standing("allow"),
 }
 """The order is part of the prompt, and so of the provider's cache of it."""
 

@@ -155,7 +155,7 @@ class _Loading:
             self.add_file(path, "project", trusted)
 
     def of_project(self, values: Values, source: ConfigSource) -> Values:
-        """Without API keys, and until the project is trusted without what does not only tighten."""
+        """Without API keys and doors for others; until it is trusted, without what does not only tighten."""
         options, secret = without_secrets(values.get("modelSettings", {}))
         for key in secret:
             name = f"modelSettings.{key}"
@@ -163,6 +163,10 @@ class _Loading:
             self.report(message, source.path, source.data.line("modelSettings", key))
         if secret:
             values = {**values, "modelSettings": options}
+        if values.get("serveMcp") is True and not self.values.get("serveMcp"):
+            message = "'serveMcp': only your own config or your editor can turn it on"
+            self.report(message, source.path, source.data.line("serveMcp"))
+            values = {key: value for key, value in values.items() if key != "serveMcp"}
         if source.trusted:
             return values
         values, ignored = tightened(values, self.values)

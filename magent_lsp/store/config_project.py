@@ -33,6 +33,7 @@ TIGHTENS: Mapping[Keys, Callable[[Any, Any], bool]] = {
     ("bash", "network"): lambda new, now: not new,
     ("edits", "saveBeforeCommands"): lambda new, now: _ORDER.index(new) >= _ORDER.index(now),
     ("saveReasoning",): lambda new, now: not new,
+    ("serveMcp",): lambda new, now: not new,
     **{("actions", name): lambda new, now: not new for name in fields_of(Actions)},
 }
 """The settings that an untrusted project may give, each with (new, now) -> whether that is stricter."""

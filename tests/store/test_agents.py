@@ -39,12 +39,14 @@ def test_the_built_in_agents(dirs: Dirs) -> None:
         "compaction",
         "explore",
         "general",
+        "guest",
         "plan",
         "summary",
         "title",
     ]
     assert {name for name, agent in registry.agents.items() if agent.hidden} == {
         "compaction",
+        "guest",
         "title",
         "summary",
     }

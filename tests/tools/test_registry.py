@@ -12,10 +12,10 @@ from magent_lsp.tools.registry import TOOLS, by_name
 ORDER = [
     *("read_file", "list_dir", "glob", "grep", "edit_file", "write_file", "bash", "fetch", "diagnostics"),
     *("todo", "skill", "delegate", "message_agent", "wait_agent", "list_agents", "close_agent"),
-    *("ask_user", "propose", "done", "editor_eval"),
+    *("ask_user", "propose", "done", "editor_eval", "open_buffers"),
 ]
 KINDS = {
-    **dict.fromkeys(("read_file", "diagnostics"), "read"),
+    **dict.fromkeys(("read_file", "diagnostics", "open_buffers"), "read"),
     **dict.fromkeys(("list_dir", "glob", "grep"), "search"),
     **dict.fromkeys(("edit_file", "write_file"), "edit"),
     **dict.fromkeys(("todo", "skill"), "think"),
@@ -43,6 +43,7 @@ ARGUMENTS = {
     "ask_user": ["question", "options", "multiple"],
     "propose": ["title", "content"],
     "done": ["summary"],
+    "open_buffers": [],
 }
 READ_ONLY = ("read_file", "list_dir", "glob", "grep", "diagnostics", "skill")
 

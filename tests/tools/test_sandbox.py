@@ -198,3 +198,26 @@ def test_a_large_workspace_is_looked_through_quickly(tmp_path: Path) -> None:
 def test_the_quick_look_at_names_misses_none() -> None:
     assert all(name[0] in ".gGcC" for name in NAMES)
     assert all(map(may_matter, ("git~1", "GIT~1", "\u200b.git")))
+
+
+async def test_where_guests_are_let_in_is_closed_inside(workspace: Path, tmp_path: Path) -> None:
+    """A socket can be used through a read-only mount and from another network: it must not be seen."""
+    folder = tmp_path / "state" / "guests"
+    folder.mkdir(parents=True)
+    (folder / "1.json").write_text("{}")
+
+    async def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"hello\n")
+        writer.close()
+
+    path = folder / "1.sock"
+    code = f"import socket; s = socket.socket(socket.AF_UNIX); s.connect({str(path)!r}); print(s.recv(9))"
+    server = await asyncio.start_unix_server(meet, path)
+    async with server:
+        command = f'python3 -c "{code}"; ls {folder} | wc -l; ls {folder.parent}'
+        own = (tmp_path / "state",)
+        assert "hello" in await run(command, workspace, own=own), "the test can tell"
+        text = await run(command, workspace, own=own, closed=(folder,))
+    assert "hello" not in text
+    assert "FileNotFoundError" in text
+    assert "\n0\nguests" in text

@@ -1,0 +1,118 @@
+"""A guest's stay: one session, and a run for each burst of its calls."""
+
+import asyncio
+import contextlib
+import json
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from magent_lsp.app.guests.house import House
+from magent_lsp.app.magent import GUEST_AGENT
+from magent_lsp.core.errors import CallerError, MagentError
+from magent_lsp.core.events import PermissionRequested, RunEvent, RunFinished, ToolCallEvent
+from magent_lsp.core.messages import ToolMessage
+from magent_lsp.core.request import RunRequest
+from magent_lsp.engine.guest import Guest, GuestCall
+
+Waiting = Callable[[str], None]
+"""Told in words that a call waits for the person."""
+
+_ASKING: Final = ("ask_user", "propose")
+
+_ENDED: Final = {
+    "cancelled": "The user ended this in the editor. Ask them before you go on.",
+    "rejected": "The user rejected another call that was made at the same time.",
+}
+
+
+class Visit:
+    """What one guest does here."""
+
+    def __init__(self, house: House, name: str, folder: Path) -> None:
+        self._house = house
+        self._name = name
+        self._folder = folder
+        self._session: str | None = None
+        self._guest: Guest | None = None
+        self._waiting: dict[str, Waiting] = {}
+        self._following: set[asyncio.Task[None]] = set()
+
+    async def call(self, tool: str, arguments: Any, waiting: Waiting) -> ToolMessage:
+        """What came of a call; cancelled with the caller."""
+        answer: asyncio.Future[ToolMessage] = asyncio.get_running_loop().create_future()
+        call = GuestCall(
+            id=f"call-{uuid.uuid4().hex[:16]}",
+            name=tool,
+            arguments=json.dumps({} if arguments is None else arguments),
+            answer=answer,
+        )
+        self._waiting[call.id] = waiting
+        try:
+            if self._guest is None or not self._guest.offer(call):
+                self._begin(call, arguments)
+            return await answer
+        except MagentError as error:
+            text = f"Nothing was done: {error}"
+            return ToolMessage(id=call.id, call_id=call.id, name=tool, text=text, status="failed")
+        finally:
+            del self._waiting[call.id]
+
+    async def end(self) -> None:
+        """The guest has left: its run ends, and nobody writes to its session any more."""
+        if self._guest is not None:
+            self._guest.leave()
+        if self._following:
+            await asyncio.wait(self._following)
+        if self._session is not None:
+            with contextlib.suppress(CallerError):
+                self._house.app.close_session(self._session)
+
+    def _begin(self, call: GuestCall, arguments: Any) -> None:
+        """Begin a run with a call; MagentError if that cannot be."""
+        guest = Guest(self._name)
+        guest.offer(call)
+        request = RunRequest(
+            prompt=f"{self._name}: {_title(call.name, arguments)}",
+            agent=GUEST_AGENT,
+            session_id=self._open_session(),
+            folder=self._folder,
+        )
+        started = self._house.receive(request, guest, self._hear)
+        self._session, self._guest = started.session_id, guest
+        task = asyncio.create_task(self._follow(started.run_id, guest), name=f"guest in {started.run_id}")
+        self._following.add(task)
+        task.add_done_callback(self._following.discard)
+
+    def _open_session(self) -> str | None:
+        """The session of this stay, if nobody has closed or deleted it."""
+        return self._session if self._session in self._house.app.open_session_ids() else None
+
+    async def _follow(self, run_id: str, guest: Guest) -> None:
+        finished: RunFinished = await self._house.app.wait(run_id)
+        guest.dismiss(finished.error or _ENDED.get(finished.stop_reason, "The run has ended."))
+
+    def _hear(self, event: RunEvent) -> None:
+        match event:
+            case PermissionRequested(request=request):
+                self._tell(request.tool_call_id, f"Waiting for the user's permission: {request.title}")
+            case ToolCallEvent(phase="started", name=name) if name in _ASKING:
+                self._tell(event.tool_call_id, "Waiting for the user's answer in the editor")
+
+    def _tell(self, call_id: str, words: str) -> None:
+        if (waiting := self._waiting.get(call_id)) is not None:
+            waiting(words)
+
+
+def _title(tool: str, arguments: Any) -> str:
+    """What a call is about, for the title of its session."""
+    from magent_lsp.tools.registry import TOOLS
+
+    found = next((each for each in TOOLS if each.name == tool), None)
+    if found is None:
+        return tool
+    try:
+        return found.title(found.input.model_validate(arguments or {})) or tool
+    except ValueError:
+        return tool
