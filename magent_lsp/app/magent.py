@@ -346,6 +346,7 @@ class Magent:
 
     async def doctor(self) -> "Report":
         """What is configured, what is missing and how to mend it."""
+        from magent_lsp.app.guests.standing import sections
         from magent_lsp.app.outside import examine
         from magent_lsp.engine.doctor import report
 
@@ -361,6 +362,7 @@ class Magent:
             secret_names=self._access.secret_names,
             ways=self.ways,
             servers=lambda: examine(self._runner.servers, snapshot, folder, environment),
+            more=await asyncio.to_thread(sections, self.dirs.guests, wanted=snapshot.settings.serve_mcp),
         )
 
     async def close(self) -> None:

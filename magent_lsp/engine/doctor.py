@@ -54,12 +54,13 @@ async def report(
     ways: Ways,
     servers: Callable[[], Awaitable[Sequence[Line]]] | None = None,
     probe: Callable[[Chosen], Awaitable[str]] | None = None,
+    more: Sequence[Section] = (),
 ) -> Report:
     """Look at everything; never raises for what it finds.
 
     `secret_names` are the variables that hold keys: whether they are set is said, their value never.
-    `servers` looks at the MCP servers. `probe` says in words that the model answered, or raises; None: only
-    the network is tried.
+    `servers` looks at the MCP servers; `more` was looked at already. `probe` says in words that the model
+    answered, or raises; None: only the network is tried.
     """
     model, rg, bwrap, found, outside = await asyncio.gather(
         _model(choose, probe or _reach(environ, dirs.user)),
@@ -77,6 +78,7 @@ async def report(
             Section(title="Programs", lines=(rg, bwrap)),
             Section(title="Editors", lines=found),
             *((Section(title="MCP servers", lines=tuple(outside)),) if outside else ()),
+            *more,
         )
     )
 

@@ -9,7 +9,7 @@ import difflib
 import json
 import logging
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -90,6 +90,14 @@ class Executor:
         """
         call = ToolCall(id=f"command-{uuid.uuid4().hex[:10]}", name=tool, arguments=arguments)
         return await self._carry_out(await self._hooked(self._prepare(call)))
+
+    async def aside(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """What a tool that only reads says, for us and not as a call; empty if the rules do not allow it."""
+        prepared = self._prepare(ToolCall(id="aside", name=tool, arguments=json.dumps(arguments)))
+        if judge_for(self._run, prepared.subjects).verdict != "allow":
+            return ""
+        outcome = await prepared.tool.run(prepared.input, self._context)
+        return self._run.host.redact(outcome.text) if isinstance(outcome, ToolResult) else ""
 
     def refuse(self, call: ToolCall, why: str, status: ToolStatus = "failed") -> ToolMessage:
         """Give a call a result without running it."""

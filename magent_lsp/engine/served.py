@@ -6,6 +6,7 @@ else; what changes something, or asks the person, is done in order.
 
 import asyncio
 import contextlib
+import json
 import uuid
 from dataclasses import replace
 from typing import Final
@@ -13,11 +14,13 @@ from typing import Final
 from magent_lsp.core.errors import MagentError, UserError
 from magent_lsp.core.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from magent_lsp.core.request import StopReason
+from magent_lsp.core.tool import READ
 from magent_lsp.engine.compaction import CompactionPlan, compact, message_id
 from magent_lsp.engine.executor import Executor
 from magent_lsp.engine.guest import Guest, GuestCall
 from magent_lsp.engine.permit import Rejected
 from magent_lsp.engine.run import Run
+from magent_lsp.tools.diagnostics import NO_PROBLEMS
 
 MOST_KEPT: Final = 2_000_000
 """Characters of a conversation that stay in memory; its file keeps all."""
@@ -70,10 +73,19 @@ class Served:
             except asyncio.CancelledError:
                 call.left = self._recorded(call.id)
                 raise
-        call.give(self._with_words(result))
+        call.give(self._with_words(await self._with_problems(call, result)))
         self._idle()
         if run.halted:
             raise UserError(f"A hook ended the run: {run.halted}")
+
+    async def _with_problems(self, call: GuestCall, result: ToolMessage) -> ToolMessage:
+        """What was read, with the problems that the editor knows there: so a guest sees them unasked."""
+        if call.name != READ or result.status != "completed" or "diagnostics" not in self._run.tools_by_name:
+            return result
+        found = await self._executor.aside("diagnostics", {"path": json.loads(call.arguments)["path"]})
+        if found in ("", NO_PROBLEMS):
+            return result
+        return replace(result, text=f"{result.text}\n\n[Problems that the editor knows here:]\n{found}")
 
     def _with_words(self, result: ToolMessage) -> ToolMessage:
         """The result with what the person said to the run meanwhile."""

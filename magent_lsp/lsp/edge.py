@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import importlib
 import logging
 import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -16,7 +15,6 @@ from magent_lsp.app import Magent, Started
 from magent_lsp.core.config import Client, Settings
 from magent_lsp.core.edits import EditOutcome, FileEdit
 from magent_lsp.core.errors import CallerError, MagentError
-from magent_lsp.core.events import RunEvent
 from magent_lsp.core.request import Answer, Focus, PermissionReply, PermissionRequest, Question, RunRequest
 from magent_lsp.lsp.actions import CodeActions
 from magent_lsp.lsp.chat.desk import Chats
@@ -24,6 +22,7 @@ from magent_lsp.lsp.checking import Checking
 from magent_lsp.lsp.convert import to_path
 from magent_lsp.lsp.documents import Documents
 from magent_lsp.lsp.editor import LspEditor
+from magent_lsp.lsp.guests import Guests
 from magent_lsp.lsp.log import EditorLog, follow_settings, redactor
 from magent_lsp.lsp.problems import Problems
 from magent_lsp.lsp.questions import Questions
@@ -33,17 +32,12 @@ from magent_lsp.store.dirs import Dirs
 from magent_lsp.store.problems import Problem
 
 if TYPE_CHECKING:
-    from magent_lsp.app.guests.listener import Listener
-    from magent_lsp.engine.guest import Guest
     from magent_lsp.lsp.server import MagentServer
     from magent_lsp.store.trust import Review
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-GUESTS = "magent_lsp.app.guests.listener"
-"""Loaded when the settings want it: few people need it."""
 
 CLOSE_SECONDS = 3
 """How long the end of a connection may wait for its runs to end."""
@@ -117,9 +111,6 @@ class Edge:
         self._section = dict(section)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
-        self._guests: Listener | None = None
-        """Takes agents of other programs in, where the settings say so."""
-        self._door = asyncio.Lock()
         self.editor = AskingEditor(server, self.client, lambda: self.settings)
         self.editor.on_late(self._late)
         self.watch = Watch(self)
@@ -128,6 +119,7 @@ class Edge:
         self.editor.selected = lambda: self.chats.selections.last(self)
         self.actions = CodeActions(self)
         self.problems = Problems(server)
+        self.guests = Guests(self)
         self._checking = Checking(self)
         self.reviewing: Review | None = None
         """What the person is asked to trust at the moment."""
@@ -149,11 +141,6 @@ class Edge:
         await self._load()
         if self.settings.warm_up:
             self.spawn(self.app.warm_up(), name="warm-up")
-
-    @property
-    def client_name(self) -> str:
-        """The editor's name; empty if it did not say."""
-        return str(getattr(self.server.protocol, "client_name", "") or "")
 
     @property
     def settings(self) -> Settings:
@@ -226,17 +213,6 @@ class Edge:
             self.watch.progress.report(started.run_id, "queued")
         return started
 
-    def receive(self, request: RunRequest, guest: "Guest", listener: Callable[[RunEvent], None]) -> Started:
-        """Start the run of another program's agent and show it."""
-        if self._closed:
-            raise CallerError("The editor is shutting down.")
-        started = self.app.start(request, guest)
-        title = f"Magent: {guest.name}"
-        watched = Watched(title=title, prompt=request.prompt, step=f"waiting for {guest.name}")
-        self.watch.follow(started.run_id, watched)
-        self.watch.listen(started.run_id, listener)
-        return started
-
     def cancel(self, run_id: str | None = None) -> list[str]:
         """Cancel a run, or all of this client."""
         return self.app.cancel(run_id)
@@ -261,30 +237,7 @@ class Edge:
         follow_settings(self._log, self.settings.log)
         self.problems.announce([*self._odd_client, *problems])
         await self._checking.look()
-        await self._let_guests_in()
-
-    async def _let_guests_in(self) -> None:
-        """Listen for agents of other programs, or no more, as the settings say."""
-        folders = [each for each in self.app.folders if self.app.snapshot(each).settings.serve_mcp]
-        async with self._door:
-            listener = self._guests
-            if self._closed:
-                return
-            if not folders:
-                self._guests = None
-                if listener is not None:
-                    await listener.close()
-            elif listener is not None:
-                await listener.tell(folders)
-            else:
-                module = await self.in_thread(importlib.import_module, GUESTS)
-                listener = module.Listener(self)
-                try:
-                    await listener.open(folders)
-                except OSError as error:
-                    logger.warning("agents of other programs cannot be let in: %s", error)
-                else:
-                    self._guests = listener
+        await self.guests.follow()
 
     def show_problems(self, problems: Sequence[Problem]) -> None:
         """Show these, and no others, as diagnostics."""
@@ -308,7 +261,7 @@ class Edge:
         self._closed = True
         try:
             async with asyncio.timeout(CLOSE_SECONDS):
-                await asyncio.gather(self._close_door(), self.app.close())
+                await asyncio.gather(self.guests.close(), self.app.close())
         except TimeoutError:
             logger.warning("some runs did not end within %s s", CLOSE_SECONDS)
         finally:
@@ -322,11 +275,6 @@ class Edge:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(1):
                     await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _close_door(self) -> None:
-        async with self._door:
-            if self._guests is not None:
-                await self._guests.close()
 
     def _late(self, outcome: EditOutcome) -> None:
         """An edit that could not be confirmed was found to have landed, or not, after all."""

@@ -14,6 +14,9 @@ from typing import Any, Final
 PROTOCOL: Final = 1
 """Grows when one side would no longer understand the other."""
 
+LARGEST: Final = 4_000_000
+"""Bytes that a guest may say at once."""
+
 _HEAD: Final = 4
 
 

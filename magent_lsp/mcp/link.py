@@ -13,12 +13,12 @@ from magent_lsp import __version__
 from magent_lsp.core.errors import MagentError
 from magent_lsp.mcp import doors
 from magent_lsp.mcp.doors import Door
-from magent_lsp.mcp.frames import PROTOCOL, BadFrame, frames, pack
+from magent_lsp.mcp.frames import LARGEST, PROTOCOL, BadFrame, frames, pack
 
 logger = logging.getLogger(__name__)
 
-LARGEST: Final = 64_000_000
-"""Bytes of one answer: a few pictures."""
+LONGEST_ANSWER: Final = 64_000_000
+"""Bytes: a few pictures."""
 CONNECT_SECONDS: Final = 10
 BROKEN: Final = (
     "The connection to the editor broke before this was done, so it is not known whether it had an effect: "
@@ -50,6 +50,8 @@ class _Line:
     reading: "asyncio.Task[None] | None" = None
     waiting: dict[int, "asyncio.Future[Mapping[str, Any]]"] = field(default_factory=dict)
     told: dict[int, Callable[[str], None]] = field(default_factory=dict)
+    why: str = ""
+    """Why it was closed, if the server said so."""
 
     def answer(self, number: Any, message: Mapping[str, Any]) -> None:
         """Hand an answer to whoever waits for it."""
@@ -78,15 +80,22 @@ class Link:
         self._connecting = asyncio.Lock()
         self._ids = itertools.count(1)
         self._said = ""
+        self.entered = 0
+        """How often an editor was found: whenever this grows, the tools may be others."""
 
     async def tools(self) -> Sequence[Mapping[str, Any]]:
         """The tools that the editor offers; NoEditor."""
         answer = await self._ask("tools")
-        tools: Sequence[Mapping[str, Any]] = answer.get("tools", ())
+        if answer["kind"] != "tools":
+            raise NoEditor(str(answer["text"]))
+        tools: Sequence[Mapping[str, Any]] = answer["tools"]
         return tools
 
     async def call(self, name: str, arguments: Mapping[str, Any], waiting: Callable[[str], None]) -> Answer:
         """Use a tool; `waiting` is told in words what it waits for. NoEditor; cancelled with the caller."""
+        if (size := len(pack("call", name=name, arguments=arguments))) > LARGEST:
+            text = f"Nothing was done: {size:,} bytes are too many for one call; {LARGEST:,} are the most."
+            return Answer(text=text, failed=True)
         answer = await self._ask("call", waiting, name=name, arguments=arguments)
         return Answer(text=answer["text"], failed=answer["failed"], images=answer["images"])
 
@@ -154,7 +163,7 @@ class Link:
                     name=self.name,
                     place=str(place),
                 )
-                messages = frames(reader, lambda: LARGEST)
+                messages = frames(reader, lambda: LONGEST_ANSWER)
                 first = await anext(messages, None)
                 if first is None or first["kind"] != "welcome":
                     why = first.get("why") if first is not None else "it hung up"
@@ -166,6 +175,7 @@ class Link:
                 writer.close()
                 raise
         logger.info("in %s, in the folder %s", door.words, first.get("folder"))
+        self.entered += 1
         line.reading = asyncio.create_task(self._read(line, messages), name="editor")
         return line
 
@@ -177,6 +187,8 @@ class Link:
                     line.told[number](str(message.get("words")))
                 elif message["kind"] in ("result", "tools"):
                     line.answer(number, message)
+                elif message["kind"] == "refused":
+                    line.why = f"{message.get('why')} "
         except BadFrame as error:
             logger.warning("the editor's server said something odd: %s", error)
         finally:
@@ -189,7 +201,7 @@ class Link:
         line.writer.close()
         for answer in line.waiting.values():
             if not answer.done():
-                answer.set_result({"kind": "result", "text": BROKEN, "failed": True, "images": ()})
+                answer.set_result({"kind": "result", "text": f"{line.why}{BROKEN}", "failed": True, "images": ()})
         if line.reading is not None and line.reading is not asyncio.current_task():
             line.reading.cancel()
 

@@ -44,6 +44,7 @@ class Outlet:
         """`tools` are listed as long as no editor is there."""
         self._link = link
         self._listed = self._usual = list(tools)
+        self._entered = 0
         self._asked_for_roots = False
         self._server: Server[Any] = Server(
             NAME,
@@ -62,11 +63,7 @@ class Outlet:
 
     async def _list(self, context: Any, params: PaginatedRequestParams | None) -> ListToolsResult:
         await self._meet(context)
-        try:
-            self._listed = list(await self._link.tools())
-        except NoEditor as error:
-            logger.info("%s", error)
-            self._listed = self._usual
+        self._listed = await self._tools()
         return ListToolsResult(tools=[_tool(each) for each in self._listed], cache_scope="private", ttl_ms=0)
 
     async def _call(self, context: Any, params: CallToolRequestParams) -> CallToolResult:
@@ -78,7 +75,18 @@ class Outlet:
             answer = Answer(text=str(error), failed=True)
         finally:
             beat.stop()
+        if self._link.entered != self._entered and self._listed != await self._tools():
+            await context.session.send_tool_list_changed()
         return _result(answer)
+
+    async def _tools(self) -> list[Mapping[str, Any]]:
+        try:
+            tools = list(await self._link.tools())
+        except NoEditor as error:
+            logger.info("%s", error)
+            return self._usual
+        self._entered = self._link.entered
+        return tools
 
     async def _meet(self, context: Any) -> None:
         """Learn who calls, and where from, before the editor is looked for."""

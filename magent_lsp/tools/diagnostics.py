@@ -12,6 +12,7 @@ from magent_lsp.tools.output import cut_line
 from magent_lsp.tools.paths import relative, resolve
 from magent_lsp.tools.view import View, subjects
 
+NO_PROBLEMS = "No problems are known to the editor."
 _MOST = 100
 _ORDER = ("error", "warning", "information", "hint")
 
@@ -43,7 +44,7 @@ def _result(found: Sequence[Diagnostic], path: Path | None, context: ToolContext
     lines = [_line(each, context.folder) for each in ordered[:_MOST]]
     if len(ordered) > _MOST:
         lines.append(f"({len(ordered) - _MOST} more)")
-    return ToolResult(text="\n".join(lines) or "No problems are known to the editor.")
+    return ToolResult(text="\n".join(lines) or NO_PROBLEMS)
 
 
 def _line(each: Diagnostic, folder: Path) -> str:

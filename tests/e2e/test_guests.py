@@ -7,6 +7,8 @@ import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import pytest
 import pytest_asyncio
@@ -127,6 +129,9 @@ async def test_pictures_searches_and_diagnostics(client: LspClient, tmp_path: Pa
             {"textDocument": {"uri": uri}, "range": problem["range"], "context": {"diagnostics": [problem]}},
         )
         assert "a.py:1:1: warning: x is odd" in (await agent.use("diagnostics", path="a.py")).text
+        read = (await agent.use("read_file", path="a.py")).text
+        assert read.endswith("[Problems that the editor knows here:]\na.py:1:1: warning: x is odd")
+        assert "Problems" not in (await agent.use("read_file", path="b.py")).text
 
 
 async def test_questions_and_proposals_reach_the_person(client: LspClient, tmp_path: Path) -> None:
@@ -363,13 +368,27 @@ async def test_without_an_editor_it_says_what_to_do_and_goes_on_when_there_is_on
         assert got.failed
         assert "serveMcp: true" in got.text
         assert str(tmp_path / "ws") in got.text
+        assert not agent.heard
         for text in ("one", "two"):  # the second after a restart of the editor
             files = {"a.py": f"{text}\n"}
-            async with editor(tmp_path, settings=SERVED, client=EVENTS, files=files):
+            can = {**EVENTS, "eval": "lua"}
+            async with editor(tmp_path, settings=SERVED, client=can, files=files):
                 await door(tmp_path)
                 assert text in (await agent.use("read_file", path="a.py")).text
+                assert "notifications/tools/list_changed" in agent.heard
+                assert (await agent.tools())[-2:] == ["editor_eval", "open_buffers"]
             assert not list((tmp_path / "state/guests").iterdir())
         assert "serveMcp" in (await agent.use("read_file", path="a.py")).text
+
+
+async def test_the_doctor_says_who_lets_other_agents_in(client: LspClient, tmp_path: Path) -> None:
+    found = await door(tmp_path)
+    await client.command("magent.doctor")
+    (shown,) = await client.until(lambda: client.shown)
+    text = Path(url2pathname(urlsplit(shown["uri"]).path)).read_text()
+    assert (
+        f"## Other agents\n\n- ✓ **let in**: an editor, process {found.owner.pid}: {tmp_path / 'ws'}" in text
+    )
 
 
 async def test_two_editors_and_the_innermost_folder(tmp_path: Path) -> None:
@@ -486,7 +505,9 @@ async def test_nothing_listens_by_default(tmp_path: Path) -> None:
             assert not (await agent.use("list_dir")).failed
             client.notify("workspace/didChangeConfiguration", {"settings": {"magent": {"serveMcp": False}}})
             await holds(lambda: not list((tmp_path / "state/guests").iterdir()))
-            assert "serveMcp" in (await agent.use("list_dir")).text
+            words = (await agent.use("list_dir")).text
+            assert "serveMcp: true" in words or "lets no other agents in any more" in words
+            assert "serveMcp: true" in (await agent.use("list_dir")).text
 
 
 @pytest.mark.parametrize("trusted", [False, True])

@@ -42,6 +42,13 @@ class Listener:
 
     async def open(self, folders: Sequence[Path]) -> None:
         """Begin to listen for agents in these folders; OSError if that cannot be."""
+        try:
+            await self._open(folders)
+        except OSError:
+            await self.close()
+            raise
+
+    async def _open(self, folders: Sequence[Path]) -> None:
         self._house.app.hide({"GUESTS_TOKEN": self._token})
         name = await asyncio.to_thread(doors.prepare, self._folder)
         path: Path | None = self._folder / f"{name}.sock"
@@ -95,13 +102,13 @@ class Listener:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            await Peer(self._house, reader, writer, self._token, self._folders).converse()
+            await Peer(self._house, reader, writer, self._token, self._told).converse()
         except Exception:
             logger.exception("a guest could not be served")
         finally:
             with contextlib.suppress(OSError):
                 writer.close()
 
-    def _folders(self) -> Door:
+    def _told(self) -> Door:
         assert self._door is not None
         return self._door

@@ -15,7 +15,7 @@ from magent_lsp.core.errors import MagentError
 from magent_lsp.core.messages import ToolMessage
 from magent_lsp.core.tool import Tool
 from magent_lsp.mcp.doors import Door
-from magent_lsp.mcp.frames import PROTOCOL, BadFrame, frames, pack
+from magent_lsp.mcp.frames import LARGEST, PROTOCOL, BadFrame, frames, pack
 
 logger = logging.getLogger(__name__)
 
@@ -23,8 +23,6 @@ HELLO_SECONDS: Final = 10
 """Who says nothing is let go after this."""
 STRANGERS: Final = 4_000
 """Bytes of the first message."""
-LARGEST: Final = 4_000_000
-"""Bytes of any other."""
 MOST_CALLS: Final = 16
 """Calls at a time."""
 MOST_UNREAD: Final = 32_000_000
@@ -62,6 +60,9 @@ class Peer:
                 await self._listen(messages, visit)
         except BadFrame as error:
             self._send("refused", why=str(error))
+        except asyncio.CancelledError:
+            self._send("refused", why="The editor lets no other agents in any more.")
+            raise
         finally:
             for call in list(self._calls.values()):
                 call.cancel()
