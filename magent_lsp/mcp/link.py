@@ -201,7 +201,9 @@ class Link:
         line.writer.close()
         for answer in line.waiting.values():
             if not answer.done():
-                answer.set_result({"kind": "result", "text": f"{line.why}{BROKEN}", "failed": True, "images": ()})
+                answer.set_result(
+                    {"kind": "result", "text": f"{line.why}{BROKEN}", "failed": True, "images": ()}
+                )
         if line.reading is not None and line.reading is not asyncio.current_task():
             line.reading.cancel()
 

@@ -244,6 +244,10 @@ class _Loading:
         good: dict[str, Any] = {}
         for name, server in servers.items():
             entry = server if isinstance(server, dict) else {}
+            if is_ourselves(
+                entry
+            ):  # in files that other programs read too: it gives them what our agents have
+                continue
             command, url = entry.get("command"), str(entry.get("url", ""))
             if (isinstance(command, str) and command) or url.startswith(("http://", "https://", "${")):
                 good[name] = server
@@ -251,3 +255,10 @@ class _Loading:
                 message = f"the MCP server {name!r} needs a `command`, or a `url` with http(s)"
                 self.report(message, source.path, source.data.line("mcpServers", name))
         return good
+
+
+def is_ourselves(entry: Mapping[str, Any]) -> bool:
+    """Whether an MCP server is `magent-lsp mcp`."""
+    command, args = entry.get("command"), entry.get("args")
+    ours = isinstance(command, str) and Path(command).stem == "magent-lsp"
+    return ours and isinstance(args, list) and "mcp" in args

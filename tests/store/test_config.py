@@ -301,6 +301,30 @@ def test_mcp_json_counts_once_trusted_and_config_wins(dirs: Dirs, project: Path)
     assert servers["db"]["args"][-1] == "${DSN}"
 
 
+@pytest.mark.parametrize("trusted", [True, False])
+def test_a_project_never_lets_other_agents_in(dirs: Dirs, empty: Path, put: Put, trusted: bool) -> None:
+    path = put(empty / ".magent" / "config.yaml", "maxTurns: 5\nserveMcp: true\n")
+    loaded = load(dirs, empty, trusted=trusted)
+    assert (loaded.settings.serve_mcp, loaded.settings.max_turns) == (False, 5)
+    (problem,) = loaded.problems
+    assert (problem.path, problem.line, problem.needs_trust) == (path, 2, False)
+    put(dirs.config_file, "serveMcp: true\n")
+    assert load(dirs, empty, trusted=trusted).settings.serve_mcp, "the person's own word"
+    put(path, "serveMcp: false\n")
+    assert not load(dirs, empty, trusted=trusted).settings.serve_mcp
+    assert load(dirs, empty, client={"serveMcp": True}).settings.serve_mcp
+    assert load(dirs, empty, environ={"MAGENT_SERVE_MCP": "true"}).settings.serve_mcp
+
+
+def test_our_own_mcp_server_in_a_shared_file_is_for_other_agents(dirs: Dirs, empty: Path, put: Put) -> None:
+    editor = {"command": "/opt/bin/magent-lsp", "args": ["mcp", "--folder", "x"]}
+    other = {"command": "magent-lsp", "args": 3}
+    put(empty / ".mcp.json", json.dumps({"mcpServers": {"editor": editor, "other": other}}))
+    loaded = load(dirs, empty)
+    assert list(loaded.settings.mcp_servers) == ["other"]
+    assert loaded.problems == ()
+
+
 def test_servers_and_hooks_of_all_sources_add_up(dirs: Dirs, project: Path, put: Put) -> None:
     put(
         dirs.config_file,
