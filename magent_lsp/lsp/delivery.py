@@ -5,6 +5,7 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import unquote
 
@@ -16,6 +17,7 @@ from magent_lsp.core.edits import EditOutcome, FileEdit, Outcome, TextEdits
 from magent_lsp.engine.merge import merge
 from magent_lsp.lsp.convert import to_path
 from magent_lsp.lsp.documents import Documents
+from magent_lsp.lsp.habits import Habits
 from magent_lsp.lsp.verify import Bounds, Expectation
 from magent_lsp.store.land import in_thread
 
@@ -57,17 +59,19 @@ class Delivery:
     """Delivers edits of one client; the caller holds a lock for each document."""
 
     def __init__(
-        self, caller: Caller, documents: Callable[[], Documents], bounds: Bounds, *, drops_stale: bool = False
+        self, caller: Caller, documents: Callable[[], Documents], bounds: Bounds, habits: Habits
     ) -> None:
         self._caller = caller
         self._documents = documents
         self._bounds = bounds
-        self._drops_stale = drops_stale
-        """Whether the client leaves an edit of an older version out, and says that it took it."""
+        self._habits = habits
         self._open: dict[str, _Unsettled] = {}
         self._replies: set[asyncio.Task[types.ApplyWorkspaceEditResult | None]] = set()
         self.late: Callable[[EditOutcome], None] | None = None
-        """Told when an edit that was reported `unknown` turns out to be applied or rejected."""
+        """Told when an edit that was reported `unknown` turns out to be applied or rejected, or one that was
+        reported `applied` on the client's word alone to have `diverged`."""
+        self.held_back: Callable[[], None] | None = None
+        """Told when the client seems to wait for a key before it tells of an edit."""
 
     async def settled(self, uri: str, seconds: float | None = None) -> bool:
         """Wait, bounded, for an earlier edit of the document that is not confirmed yet."""
@@ -105,7 +109,7 @@ class Delivery:
         self._replies.add(reply)
         reply.add_done_callback(self._replied)
         try:
-            outcome = await self._verdict(parcel, expectation, reply, again)
+            outcome = await self._verdict(parcel, params.edit, expectation, reply, again)
         except BaseException:
             self._keep(parcel, expectation, reply)
             raise
@@ -118,6 +122,7 @@ class Delivery:
     async def _verdict(
         self,
         parcel: Parcel,
+        change: types.WorkspaceEdit,
         expectation: Expectation,
         reply: "asyncio.Task[types.ApplyWorkspaceEditResult | None]",
         again: bool,
@@ -143,15 +148,35 @@ class Delivery:
             return await self._refused(parcel, expectation, refusal, again)
         if parcel.landed is not None and await parcel.landed():
             return _outcome(parcel, "applied")
-        if self._drops_stale and await self._dropped(parcel, expectation):
+        if self._habits.drops_stale and await self._dropped(parcel, expectation):
             return _outcome(parcel, "stale", STALE)
-        if await expectation.arrives(self._bounds.change):
+        if await self._arrives(parcel, change, expectation):
             return _outcome(parcel, "applied")
         if expectation.changes and not expectation.closed:
             return _outcome(parcel, "diverged", "The editor reports another text than the edit should give.")
         return _outcome(
             parcel, "unknown", "The editor said it had taken the edit, but no change of the text arrived."
         )
+
+    async def _arrives(self, parcel: Parcel, change: types.WorkspaceEdit, expectation: Expectation) -> bool:
+        """Whether the edit, which the client says it took, is in the text."""
+        if not self._habits.holds_back:
+            return await expectation.arrives(self._bounds.change)
+        if await expectation.arrives(self._bounds.idle):
+            return True
+        silent = not expectation.changes and not expectation.closed
+        if silent and self._habits.vouches and (version := _version_after(change)) is not None:
+            broken = partial(self._broken, parcel)
+            self._documents().vouch(parcel.uri, parcel.expected, version, broken=broken)
+            return True
+        if silent and self.held_back is not None:
+            self.held_back()
+        return await expectation.arrives(self._bounds.key if silent else self._bounds.change)
+
+    def _broken(self, parcel: Parcel) -> None:
+        logger.warning("the client tells of another text of %r than its yes to an edit promised", parcel.uri)
+        if self.late is not None:
+            self.late(_outcome(parcel, "diverged", "The editor's text turned out to be another one."))
 
     async def _dropped(self, parcel: Parcel, expectation: Expectation) -> bool:
         """Whether the text that the client tells of next has surely none of the edit in it."""
@@ -269,6 +294,14 @@ def _refusal(reply: "asyncio.Task[types.ApplyWorkspaceEditResult | None]") -> _R
     if isinstance(error, JsonRpcException) and not any(words in text for words in _NO_VERDICT):
         return _Refusal(text, True)
     return None
+
+
+def _version_after(change: types.WorkspaceEdit) -> int | None:
+    """The version of the document once the edit is made, as Eglot counts: one for each replacement."""
+    documents = [each for each in change.document_changes or () if isinstance(each, types.TextDocumentEdit)]
+    if len(documents) != 1 or documents[0].text_document.version is None:
+        return None
+    return documents[0].text_document.version + len(documents[0].edits)
 
 
 def _lacks(now: str, before: str, expected: str) -> bool:

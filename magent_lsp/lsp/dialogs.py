@@ -1,7 +1,7 @@
 """Asks the person through the client: permissions, questions, and places to look at."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from lsprotocol import types
@@ -22,9 +22,7 @@ _CHARACTERS = 3000
 class Dialogs:
     """Dialogs of one client; whoever calls sees to it that only one is open at a time."""
 
-    def __init__(
-        self, caller: Caller, client: Client, *, first_is_default: Callable[[], bool] = lambda: False
-    ) -> None:
+    def __init__(self, caller: Caller, client: Client, *, first_is_default: bool = False) -> None:
         self._caller = caller
         self._client = client
         self._first_is_default = first_is_default
@@ -50,7 +48,7 @@ class Dialogs:
 
     def _in_order(self, titles: Mapping[str, Reply]) -> list[str]:
         """The titles as they are offered; a bare RET must never allow anything."""
-        if not self._first_is_default():
+        if not self._first_is_default:
             return list(titles)
         return sorted(titles, key=lambda title: titles[title] != "reject")
 

@@ -6,6 +6,7 @@ Pygls breaks lines where LSP does not (form feeds, U+2028), is slow for long doc
 
 import logging
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
@@ -22,6 +23,12 @@ Observer = Callable[["OpenDocument | None", str], object]
 """Told of every change of a document's text, one content change at a time; None once it is closed."""
 
 
+@dataclass(frozen=True)
+class _Vouched:
+    mirror: Mirror
+    broken: Callable[[], None]
+
+
 class OpenDocument(TextDocument):
     """A text document whose text is what the client says."""
 
@@ -29,7 +36,9 @@ class OpenDocument(TextDocument):
         self, uri: str, source: str | None = None, version: int | None = None, language_id: str | None = None
     ) -> None:
         super().__init__(uri, source=source, version=version, language_id=language_id)
-        self.mirror = Mirror(source or "")
+        self._told = Mirror(source or "")
+        """What the client has told of."""
+        self._vouched: _Vouched | None = None
         self._is_open = source is not None
         self._source = None  # the mirror has it; pygls would keep the first text for ever
         self._saved: str | None = None
@@ -38,6 +47,11 @@ class OpenDocument(TextDocument):
         """Content changes since the document was opened."""
         self.last_change: types.TextDocumentContentChangeEvent | None = None
         """The newest of them; None: there was none since it was opened."""
+
+    @property
+    def mirror(self) -> Mirror:
+        """The text and its lines."""
+        return self._told if self._vouched is None else self._vouched.mirror
 
     @property
     def source(self) -> str:
@@ -54,9 +68,31 @@ class OpenDocument(TextDocument):
         self.changes += 1
         self.last_change = change
         if isinstance(change, types.TextDocumentContentChangePartial):
-            self.mirror.splice(change.range.start, change.range.end, change.text)
+            self._told.splice(change.range.start, change.range.end, change.text)
         else:
-            self.mirror.set(change.text)
+            self._told.set(change.text)
+
+    def vouch(self, text: str, *, broken: Callable[[], None]) -> None:
+        """Take the client's word for a text whose changes it will tell later; `broken` if it tells others."""
+        self.changes += 1
+        self._vouched = _Vouched(Mirror(text), broken)
+
+    def catch_up(self) -> bool:
+        """Whether the newest change only tells of a text that the client has vouched for before."""
+        vouched = self._vouched
+        if vouched is None:
+            return False
+        told, text = self._told, vouched.mirror
+        if len(told) == len(text) and told.text == text.text:
+            self._vouched = None
+        return True
+
+    def told_all(self) -> bool:
+        """Note that a message is taken as a whole; whether it gave another text than was vouched for."""
+        vouched, self._vouched = self._vouched, None
+        if vouched is not None:
+            vouched.broken()
+        return vouched is not None
 
     @property
     def compared(self) -> bool:
@@ -135,7 +171,22 @@ class Documents(Workspace):
             return
         document.apply_change(change)
         document.version = text_doc.version
-        self._tell(document, text_doc.uri)
+        if not document.catch_up():
+            self._tell(document, text_doc.uri)
+
+    def vouch(self, uri: str, text: str, version: int, *, broken: Callable[[], None]) -> None:
+        """Take the client's word for a document's text and version; `broken` if it turns out wrong."""
+        document = self.open_document(uri)
+        if document is not None:
+            document.vouch(text, broken=broken)
+            document.version = version
+            self._tell(document, uri)
+
+    def told_all(self, uri: str) -> None:
+        """One message's changes of a document are all taken."""
+        document = self.open_document(uri)
+        if document is not None and document.told_all():
+            self._tell(document, uri)
 
     def remove_text_document(self, doc_uri: str) -> None:
         """Close a document; one that is not open is ignored."""
@@ -159,14 +210,18 @@ class Documents(Workspace):
 class DocumentsProtocol(LanguageServerProtocol):
     """Pygls' protocol with our documents, and positions in UTF-16 whatever the client prefers."""
 
-    client_name = ""
-    """What the client calls itself; empty if it does not say."""
+    client: types.ClientInfo | None = None
+    """What the client says of itself."""
+
+    @property
+    def client_name(self) -> str:
+        """What the client calls itself; empty if it does not say."""
+        return self.client.name if self.client is not None else ""
 
     @lsp_method(types.INITIALIZE)
     def lsp_initialize(self, params: types.InitializeParams) -> Generator[Any, Any, types.InitializeResult]:
         """Initialize as pygls does, with our workspace in place before any handler of ours runs."""
-        if params.client_info is not None:
-            self.client_name = params.client_info.name
+        self.client = params.client_info
         if params.capabilities.general is not None:
             params.capabilities.general.position_encodings = None
         steps = super().lsp_initialize(params)
@@ -180,6 +235,19 @@ class DocumentsProtocol(LanguageServerProtocol):
                 return result
             self._use_documents()
             answer = yield step
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
+    def lsp_text_document__did_change(
+        self, params: types.DidChangeTextDocumentParams
+    ) -> Generator[Any, Any, None]:
+        """Take changes as pygls does, and note that these were all of them."""
+        steps = super().lsp_text_document__did_change(params)
+        first = next(steps, None)
+        if isinstance(workspace := self.workspace, Documents):
+            workspace.told_all(params.text_document.uri)
+        if first is not None:
+            yield first
+            yield from steps
 
     @lsp_method(types.TEXT_DOCUMENT_DID_SAVE)
     def lsp_text_document__did_save(

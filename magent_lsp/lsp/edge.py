@@ -113,6 +113,7 @@ class Edge:
         self._closed = False
         self.editor = AskingEditor(server, self.client, lambda: self.settings)
         self.editor.on_late(self._late)
+        self.editor.on_held_back(self._held_back)
         self.watch = Watch(self)
         self.questions = self.editor.questions = Questions(self)
         self.chats = Chats(self)
@@ -278,10 +279,18 @@ class Edge:
 
     def _late(self, outcome: EditOutcome) -> None:
         """An edit that could not be confirmed was found to have landed, or not, after all."""
-        self.server.message(
-            types.MessageType.Info,
-            f"Magent: the edit of {outcome.path.name} was {outcome.outcome} after all.",
-        )
+        name = outcome.path.name
+        if outcome.outcome == "diverged":
+            words = f"Magent: {name} is not as the editor said it was after the edit; please look at it."
+            self.server.message(types.MessageType.Warning, words)
+        else:
+            words = f"Magent: the edit of {name} was {outcome.outcome} after all."
+            self.server.message(types.MessageType.Info, words)
+
+    def _held_back(self) -> None:
+        """The editor tells of an edit with the person's next key, and the agent waits for it."""
+        words = "Magent: press a key, C-g say: Emacs tells what it changed with the next key only."
+        self.server.message(types.MessageType.Info, words)
 
     def _done(self, task: "asyncio.Task[Any]") -> None:
         self._tasks.discard(task)

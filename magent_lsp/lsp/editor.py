@@ -19,6 +19,7 @@ from magent_lsp.lsp.delivery import Caller, Delivery
 from magent_lsp.lsp.diagnostics import Diagnostics
 from magent_lsp.lsp.dialogs import Dialogs
 from magent_lsp.lsp.documents import Documents
+from magent_lsp.lsp.habits import habits_of
 from magent_lsp.lsp.lanes import Lanes
 from magent_lsp.lsp.verify import Bounds
 from magent_lsp.store import disk
@@ -58,11 +59,11 @@ class LspEditor:
         self._client = client
         self._bounds = bounds or Bounds()
         self._caller: Caller = server.protocol
-        self._dialogs = Dialogs(self._caller, client, first_is_default=self._first_is_default)
+        habits = habits_of(getattr(server.protocol, "client", None), server.client_capabilities)
+        self._dialogs = Dialogs(self._caller, client, first_is_default=habits.first_is_default)
         self._buffers = Buffers(self._documents)
         self._diagnostics = Diagnostics(self._documents())
-        is_neovim = getattr(server.protocol, "client_name", "") == "Neovim"
-        self._delivery = Delivery(self._caller, self._documents, self._bounds, drops_stale=is_neovim)
+        self._delivery = Delivery(self._caller, self._documents, self._bounds, habits)
         self._lanes = Lanes(
             caller=self._caller,
             buffers=self._buffers,
@@ -71,7 +72,7 @@ class LspEditor:
             settings=settings,
             can_save=client.save,
             bounds=self._bounds,
-            is_neovim=is_neovim,
+            habits=habits,
         )
 
     @property
@@ -85,8 +86,12 @@ class LspEditor:
         return self._client.eval
 
     def on_late(self, tell: Callable[[EditOutcome], None]) -> None:
-        """Have a function told when an edit that was `unknown` is found applied or rejected."""
+        """Have a function told when an edit that was `unknown` is found applied or rejected, or another."""
         self._delivery.late = tell
+
+    def on_held_back(self, tell: Callable[[], None]) -> None:
+        """Have a function told when the editor waits for a key before it tells of an edit."""
+        self._delivery.held_back = tell
 
     def close(self) -> None:
         """Wait for nothing any more."""
@@ -158,11 +163,6 @@ class LspEditor:
             return str(answer["value"])
         reason = answer.get("error") if isinstance(answer, dict) else None
         raise ToolError(f"The code failed: {reason or 'the editor answered nothing.'}")
-
-    def _first_is_default(self) -> bool:
-        """Whether an empty answer to a dialog may take its first button: Eglot, also without its name."""
-        name = str(getattr(self._caller, "client_name", ""))
-        return name.lower() == "eglot" or self._server.client_capabilities.window is None
 
     def _spelling(self, uri: str) -> str:
         """The client's own spelling of the URI of an open document."""

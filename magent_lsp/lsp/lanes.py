@@ -29,6 +29,7 @@ from magent_lsp.lsp.buffers import Buffers, on_disk
 from magent_lsp.lsp.convert import line_edits, takes, to_uri, workspace_edit
 from magent_lsp.lsp.delivery import Caller, Delivery, Parcel
 from magent_lsp.lsp.documents import OpenDocument
+from magent_lsp.lsp.habits import Habits
 from magent_lsp.lsp.verify import Bounds
 from magent_lsp.store import disk
 from magent_lsp.store.land import in_thread, land
@@ -50,7 +51,7 @@ class Lanes:
         settings: Callable[[], Settings],
         can_save: bool,
         bounds: Bounds,
-        is_neovim: bool = False,
+        habits: Habits,
     ) -> None:
         self._caller = caller
         self._buffers = buffers
@@ -59,7 +60,7 @@ class Lanes:
         self._settings = settings
         self._can_save = can_save
         self._bounds = bounds
-        self._is_neovim = is_neovim
+        self._habits = habits
         self._names: defaultdict[Path, asyncio.Lock] = defaultdict(asyncio.Lock)
         """One for each name by which files are edited: edits keep the order in which they come."""
         self._files: defaultdict[Path, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -166,7 +167,7 @@ class Lanes:
         version = document.version if document is not None else None
         # Neovim opens documents with 0, compares no version below 1, and counts its first change from 3 on:
         # with 0 it would put the edit into a text that the person has just begun to change.
-        return 1 if version == 0 and self._is_neovim else version
+        return 1 if version == 0 and self._habits.versions_from_one else version
 
     async def _apply_closed(self, edit: TextEdits | CreateFile, label: str) -> EditOutcome:
         """Let the client edit a file that it has not open, and save it."""

@@ -10,6 +10,7 @@ from lsprotocol import types
 
 from magent_lsp.lsp.chat import SUFFIX
 from magent_lsp.lsp.convert import to_uri
+from magent_lsp.lsp.habits import habits_of
 from magent_lsp.lsp.own_files import WATCHED
 from magent_lsp.lsp.settings import SECTION
 
@@ -21,10 +22,8 @@ TRIGGERS: Final = ("/", "@")
 
 def announce(result: types.InitializeResult, params: types.InitializeParams) -> None:
     """Put completion and hover into the answer for clients to whom they cannot be registered later."""
-    documents, client = params.capabilities.text_document, params.client_info
-    # Eglot shuts out all other completion of a buffer once its server has any, even if it never finds one;
-    # versions that do not give their name are such too.
-    alone = client is None or client.name.lower() == "eglot"
+    documents = params.capabilities.text_document
+    alone = habits_of(params.client_info, params.capabilities).one_completion
     wanted = documents is not None and documents.completion is not None and not alone
     later = _dynamic(documents.completion if documents else None)
     result.capabilities.completion_provider = (

@@ -21,6 +21,10 @@ class Bounds:
     """For the answer to `workspace/applyEdit`."""
     change: float = 5
     """For the `didChange` after that answer."""
+    idle: float = 1
+    """The same, of a client that tells of changes once nobody has typed for half a second."""
+    key: float = 30
+    """The same, where it does not tell before the person presses a key."""
     retry: float = 0.2
     """Before an edit is sent again that was refused though nothing had changed."""
     earlier: float = 30

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.support.editors import Desk, Tmux, calling
-from tests.support.emacs import SUPPORT, emacs_environment, find_emacs
+from tests.support.emacs import SUPPORT, emacs_environment, find_emacs, quit_all
 
 pytestmark = [pytest.mark.editor, pytest.mark.timeout(240)]
 
@@ -240,7 +240,7 @@ def choose_action(terminal: Tmux, title: str) -> None:
     terminal.keys("Enter")
 
 
-def test_with_keys_in_a_terminal(terminal: Tmux) -> None:
+def test_with_keys_in_a_terminal(desk: Desk, terminal: Tmux) -> None:
     terminal.keys("C-Space", "C-e")
     choose_action(terminal, "Magent: Improve")
     terminal.wait("Magent: Edit src/indent.py", 60)
@@ -250,7 +250,10 @@ def test_with_keys_in_a_terminal(terminal: Tmux) -> None:
     terminal.type("Allow once")
     terminal.keys("Enter")
     terminal.wait("Renamed it.", 60)
-    terminal.keys("C-g", "M-<")
+    # Emacs itself says nothing of the edit before the next key: nobody must wait for that.
+    assert "was applied" in desk.wait_requests(2)[1]["messages"][-1]["content"]
+    quit_all(terminal)
+    terminal.keys("M-<")
     terminal.wait("def indentation(line: str)")
     terminal.keys("C-_")
     terminal.wait("def indent_of(line: str)")
@@ -262,7 +265,8 @@ def test_a_bare_return_allows_nothing(terminal: Tmux) -> None:
     terminal.wait("Choose an option: Reject", 60)
     terminal.keys("Enter")
     terminal.wait("refused", 60)
-    terminal.keys("C-g", "M-<")
+    quit_all(terminal)
+    terminal.keys("M-<")
     terminal.wait("def indent_of(line: str)")
 
 
@@ -270,11 +274,12 @@ def test_quit_in_the_question_leaves_it_to_the_actions(terminal: Tmux) -> None:
     """C-g in Eglot sends no answer at all; the request can still be answered by code action."""
     choose_action(terminal, "Magent: Improve")
     terminal.wait("Choose an option", 60)
-    terminal.keys("C-g")
+    quit_all(terminal)
     terminal.wait(lambda screen: "Choose an option" not in screen)
     choose_action(terminal, "Magent: Allow once")
     terminal.wait("Renamed it.", 60)
-    terminal.keys("C-g", "M-<")
+    quit_all(terminal)
+    terminal.keys("M-<")
     terminal.wait("def indentation(line: str)")
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.support.editors import BESIDE, REPOSITORY, Desk, Tmux, calling, need
-from tests.support.emacs import CLIENT, find_emacs
+from tests.support.emacs import CLIENT, find_emacs, quit_all
 
 pytestmark = [pytest.mark.editor, pytest.mark.timeout(240)]
 
@@ -87,7 +87,8 @@ def test_eglot(begin: Begin) -> None:
     terminal.type("Allow once")
     terminal.keys("Enter")
     terminal.wait("A better name.", 60)
-    terminal.keys("C-g", "M-<")
+    quit_all(terminal)
+    terminal.keys("M-<")
     terminal.wait("def indentation(line: str) -> str:")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.editors import Desk, Tmux, calling, need, wait_until
-from tests.support.emacs import SUPPORT, emacs_environment, find_emacs
+from tests.support.emacs import SUPPORT, emacs_environment, find_emacs, quit_all
 
 pytestmark = [pytest.mark.editor, pytest.mark.timeout(240)]
 
@@ -134,8 +134,7 @@ def test_allow_and_undo_beside_another_server(desk: Desk, emacs: Start) -> None:
     editor.said("Renamed it.")
     editor.wait_text("def indentation(line: str)")
     assert desk.status() == []
-    editor.terminal.keys("C-g")  # no region, to which undo would be confined
-    editor.said("Quit")
+    quit_all(editor.terminal)  # no region, to which undo would be confined
     editor.terminal.keys("C-_")
     assert editor.wait_text("def indent_of(line: str)") == before
     # The other server is still there.
@@ -161,12 +160,14 @@ def test_ask_at_point_then_cancel_in_the_middle_of_an_answer(desk: Desk, emacs: 
     before = editor.text()
     editor.action("Magent: Explain")
     editor.said("leading blanks")
-    editor.terminal.keys("C-g", "M-<")
+    quit_all(editor.terminal)
+    editor.terminal.keys("M-<")
     editor.action("Magent: Explain")
     editor.said("[magent:")
     editor.action("Magent: Cancel")
     editor.said("cancelled")
-    editor.terminal.keys("C-g", "M-<")
+    quit_all(editor.terminal)
+    editor.terminal.keys("M-<")
     editor.action("Magent: Explain")
     editor.said("Still here.")
     assert editor.text() == before

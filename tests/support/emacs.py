@@ -3,7 +3,7 @@
 import json
 import subprocess
 
-from tests.support.editors import REPOSITORY, Desk, need
+from tests.support.editors import REPOSITORY, Desk, Tmux, need
 
 CLIENT = REPOSITORY / "clients/emacs"
 SUPPORT = REPOSITORY / "tests/clients/emacs/support.el"
@@ -23,6 +23,12 @@ def emacs_environment(desk: Desk) -> dict[str, str]:
         "EMACS_TEST_SERVER": f"({server})",
         "EMACS_TEST_CLIENT": str(CLIENT),
     }
+
+
+def quit_all(terminal: Tmux) -> None:
+    """Press C-g and see it done: a key sent behind one that Emacs has not read yet is thrown away with it."""
+    terminal.keys("C-g")
+    terminal.wait("Quit")
 
 
 def run_batch(desk: Desk, code: str) -> str:

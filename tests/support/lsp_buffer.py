@@ -24,6 +24,8 @@ class Buffer:
     """Texts before each edit."""
     first_change: int | None = None
     """The version after the first change, where it is not the next one."""
+    counts_edits: bool = False
+    """Whether the version grows with every replacement."""
     unsent: list[dict[str, Any]] = field(default_factory=list)
     """Content changes that the server has not been told of."""
 
@@ -70,6 +72,6 @@ class Buffer:
             span = {"start": self.position(start), "end": self.position(end)}
             self.unsent.append({"range": span, "text": edit["newText"]})
             self.text = self.text[:start] + edit["newText"] + self.text[end:]
-        self.version += 1
+        self.version += len(placed) if self.counts_edits else 1
         if self.first_change is not None:
             self.version = max(self.version, self.first_change)

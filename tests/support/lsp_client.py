@@ -129,6 +129,7 @@ class LspClient:
         self.closed = asyncio.Event()
         self._ids = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._asleep = False
         self._news = asyncio.Condition()
         self._tasks: set[asyncio.Task[Any]] = set()
         self.failure: BaseException | None = None
@@ -145,7 +146,7 @@ class LspClient:
             "processId": os.getpid() if process_id is None else process_id,
             "rootUri": uri,
             "capabilities": self.profile.capabilities,
-            **({"clientInfo": {"name": self.profile.client}} if self.profile.client else {}),
+            **({"clientInfo": self._info()} if self.profile.client else {}),
             "workspaceFolders": [{"uri": uri, "name": "ws"}] if uri else None,
             **({"initializationOptions": {"magent": dict(magent)}} if magent is not None else {}),
             **more,
@@ -166,6 +167,10 @@ class LspClient:
             task.cancel()
         await asyncio.gather(self._listening, *self._tasks, return_exceptions=True)
         await self.link.close()
+
+    def _info(self) -> dict[str, str]:
+        version = {"version": self.profile.version} if self.profile.version else {}
+        return {"name": self.profile.client, **version}
 
     # -- messages -----------------------------------------------------------------------------------
 
@@ -245,6 +250,7 @@ class LspClient:
             on_disk = None
         buffer = Buffer(uri, on_disk if text is None else text, language, self.profile.first_version, on_disk)
         buffer.first_change = self.profile.first_change
+        buffer.counts_edits = self.profile.counts_edits
         self.buffers[uri] = buffer
         item = {"uri": uri, "languageId": language, "version": buffer.version, "text": buffer.text}
         self.notify("textDocument/didOpen", {"textDocument": item})
@@ -253,11 +259,17 @@ class LspClient:
     def type(self, buffer: Buffer, old: str, new: str) -> None:
         """Replace a text in a buffer, as a person does."""
         buffer.apply([{"range": buffer.range(old), "newText": new}])
-        self._tell(buffer)
+        self.key()
+
+    def key(self) -> None:
+        """A key is pressed: what changed is told of, in editors that wait for one."""
+        self._asleep = False
+        for buffer in self.buffers.values():
+            self._tell(buffer)
 
     def _tell(self, buffer: Buffer) -> None:
         """Send what changed, the server's own edits and the person's keys in one message, as editors do."""
-        if buffer.unsent:
+        if buffer.unsent and not self._asleep:
             changes, buffer.unsent = buffer.unsent, []
             identifier = {"uri": buffer.uri, "version": buffer.version}
             self.notify("textDocument/didChange", {"textDocument": identifier, "contentChanges": changes})
@@ -375,6 +387,7 @@ class LspClient:
             answer = answer(params)
             if asyncio.iscoroutine(answer):
                 answer = await answer
+        self._asleep = self.profile.sleeps
         if isinstance(answer, str):
             titles = [action["title"] for action in params.get("actions") or []]
             title = next((title for title in titles if title == answer), None) or next(

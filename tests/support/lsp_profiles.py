@@ -14,6 +14,8 @@ class Profile:
     capabilities: dict[str, Any] = field(default_factory=dict)
     client: str = ""
     """What it calls itself in `clientInfo`."""
+    version: str = ""
+    """And which version it says it is."""
     first_version: int = 1
     first_change: int | None = None
     """The version after the first change, where it is not the next one."""
@@ -25,6 +27,10 @@ class Profile:
     """Whether it refuses an edit of any other version than the one it has."""
     drops_stale: bool = False
     """Whether it drops an edit of an older version, and says that it was applied."""
+    counts_edits: bool = False
+    """Whether the version grows with every replacement, not with every message."""
+    sleeps: bool = False
+    """Whether it tells of no changes after a dialog, until the person presses a key."""
     dialogs: bool = True
     """Whether it serves `showMessageRequest`."""
 
@@ -91,7 +97,17 @@ NEOVIM = Profile(
     checks_version=False,
     drops_stale=True,
 )
-EMACS = Profile("emacs", _EGLOT_1_9, first_version=0, debounce=0.3, unknown_request="null")
+# Measured in Emacs 28.2: an idle timer tells of changes, and after a dialog in the minibuffer Emacs is not
+# idle before the next key.
+EMACS = Profile(
+    "emacs",
+    _EGLOT_1_9,
+    first_version=0,
+    debounce=0.3,
+    unknown_request="null",
+    counts_edits=True,
+    sleeps=True,
+)
 POOR = Profile("poor", {}, dialogs=False)
 
 PROFILES = (VSCODE, NEOVIM, EMACS, POOR)

@@ -1,0 +1,63 @@
+"""What single editors do beside the protocol, told from what they say of themselves."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from lsprotocol import types
+
+_EXACT_EGLOT: Final = (1, 13)
+"""The first Eglot that answers `applied: true` also for an edit that the person declined."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Habits:
+    """How one client behaves."""
+
+    drops_stale: bool = False
+    """It leaves an edit of an older version out, and says that it took it (Neovim)."""
+    versions_from_one: bool = False
+    """It compares no version below 1 (Neovim)."""
+    first_is_default: bool = False
+    """It takes an empty answer to a dialog for the first button (Eglot)."""
+    one_completion: bool = False
+    """Completion of a server shuts out all other of a buffer, even if it never finds one (Eglot)."""
+    vouches: bool = False
+    """Its yes to a versioned edit is proof: it counts every change at once, makes the edit before it answers,
+    and answers with an error if the person declines (Eglot before 1.13)."""
+    holds_back: bool = False
+    """It tells of changes when it is idle, which a dialog ends until the next key (Eglot)."""
+
+
+def habits_of(client: types.ClientInfo | None, capabilities: types.ClientCapabilities) -> Habits:
+    """The habits of a client; of one that is not known, none."""
+    name = client.name.lower() if client is not None else ""
+    if name == "neovim":
+        return Habits(drops_stale=True, versions_from_one=True)
+    nameless = client is None and _is_old_eglot(capabilities)
+    if name == "eglot" or nameless:
+        version = _version(client.version or "") if client is not None else (0, 0)
+        vouches = nameless or (version is not None and version < _EXACT_EGLOT)
+        return Habits(first_is_default=True, one_completion=True, vouches=vouches, holds_back=True)
+    # Versions of Eglot that do not give their name are among those without one.
+    return Habits(first_is_default=capabilities.window is None, one_completion=client is None)
+
+
+def _is_old_eglot(capabilities: types.ClientCapabilities) -> bool:
+    """Whether these are what Eglot declared before it gave its name."""
+    workspace, documents = capabilities.workspace, capabilities.text_document
+    edits = workspace.workspace_edit if workspace is not None else None
+    saving = documents.synchronization if documents is not None else None
+    return (
+        capabilities.window is None
+        and capabilities.experimental == {}
+        and edits is not None
+        and edits.document_changes is True
+        and saving is not None
+        and saving.will_save_wait_until is True
+    )
+
+
+def _version(text: str) -> tuple[int, int] | None:
+    found = re.match(r"(\d+)\.(\d+)", text)
+    return (int(found[1]), int(found[2])) if found else None

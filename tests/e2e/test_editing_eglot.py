@@ -1,0 +1,94 @@
+"""Eglot tells of a change when Emacs is idle, and after a dialog Emacs is not, before the next key.
+
+Versions up to 1.12 count every change at once, so their yes to a versioned edit is proof, and the agent goes
+on. With later ones the person is asked for a key.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tests.support.edit_desk import call, change, desk
+from tests.support.lsp_profiles import EMACS
+
+TEXT = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n"
+ASK = {"edit_file": "ask"}
+NEWER = replace(EMACS, client="Eglot", version="1.17", counts_edits=False)
+
+
+def two_places(name: str) -> Any:
+    """An edit of two lines that are far apart, which the editor counts as two."""
+    return change(name, TEXT, TEXT.replace("one", "ONE").replace("ten", "TEN"))
+
+
+async def test_the_agent_goes_on_before_a_key_is_pressed(tmp_path: Path) -> None:
+    async with desk(tmp_path, profile=EMACS, permission=ASK, files={"a.txt": TEXT}) as at:
+        buffer = at.open("a.txt")
+        at.client.answers.append("Allow a.txt in this session")
+        read = call("read_file", path="a.txt")
+        told = await at.agent(
+            [two_places("a.txt")], [change("a.txt", "two\n", "2\n"), change("a.txt", "six\n", "6\n")], [read]
+        )
+        after = "ONE\n2\nthree\nfour\nfive\n6\nseven\neight\nnine\nTEN\n"
+        assert told.outcomes == ["applied"] * 3, told.outputs
+        assert buffer.text == after
+        assert "6" in told.outputs[3], "the agent reads what it wrote"
+        assert len(buffer.unsent) == 4, "nothing has been told yet"
+        at.client.key()
+        at.client.type(buffer, "three\n", "mine\n")
+        at.client.always = "Allow once"
+        told = await at.agent([change("a.txt", "four\n", "4\n")])
+        assert told.outcomes == ["applied"], told.outputs
+        assert buffer.text == after.replace("three", "mine").replace("four", "4")
+        assert not [text for _, text in at.client.messages if "after all" in text or "please look" in text]
+
+
+async def test_undo_before_a_key_is_pressed(tmp_path: Path) -> None:
+    async with desk(tmp_path, profile=EMACS, permission=ASK, files={"a.txt": TEXT}) as at:
+        buffer = at.open("a.txt")
+        at.client.always = "Allow once"
+        told = await at.agent([two_places("a.txt")])
+        assert told.outcomes == ["applied"]
+        assert await at.undo(told) == {"restored": ["a.txt"], "conflicts": []}
+        assert buffer.text == TEXT
+
+
+async def test_what_was_typed_and_not_told_yet_is_never_edited_over(tmp_path: Path) -> None:
+    async with desk(tmp_path, profile=EMACS, permission=ASK, files={"a.txt": TEXT}) as at:
+        buffer = at.open("a.txt")
+
+        def typed(_: Any) -> dict[str, str]:
+            buffer.apply([{"range": buffer.range("one\n"), "newText": "mine\none\n"}])
+            return {"title": "Allow once"}
+
+        at.client.answers.append(typed)
+        told = await at.agent([change("a.txt", "six\n", "6\n")])
+        assert told.outcomes in (["stale"], ["rejected"]), told.outputs
+        assert buffer.text == "mine\n" + TEXT
+
+
+async def test_a_word_that_was_not_kept_is_told_to_the_person(tmp_path: Path) -> None:
+    async with desk(tmp_path, profile=EMACS, permission=ASK, files={"a.txt": TEXT}) as at:
+        buffer = at.open("a.txt")
+        at.client.always = "Allow once"
+        told = await at.agent([change("a.txt", "six\n", "6\n")])
+        assert told.outcomes == ["applied"]
+        buffer.unsent[:] = [{"text": TEXT.replace("one", "other")}]
+        buffer.text = TEXT.replace("one", "other")
+        at.client.key()
+        await at.client.until(lambda: [text for _, text in at.client.messages if "please look at it" in text])
+        told = await at.agent([change("a.txt", "six\n", "VI\n")])
+        assert told.outcomes == ["applied"], "what the editor tells counts from then on"
+        assert buffer.text == TEXT.replace("one", "other").replace("six", "VI")
+
+
+async def test_a_newer_eglot_is_waited_for_and_the_person_asked_for_a_key(tmp_path: Path) -> None:
+    async with desk(tmp_path, profile=NEWER, permission=ASK, files={"a.txt": TEXT}) as at:
+        buffer = at.open("a.txt")
+        at.client.always = "Allow once"
+        started = await at.start([change("a.txt", "six\n", "6\n")])
+        await at.client.until(lambda: [text for _, text in at.client.messages if "press a key" in text])
+        at.client.key()
+        told = await at.told(started["runId"])
+        assert told.outcomes == ["applied"], told.outputs
+        assert buffer.text == TEXT.replace("six", "6")
