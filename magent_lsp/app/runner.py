@@ -41,6 +41,7 @@ class Runner:
             remember=place.remember,
             environment=access.child_environment,
             redact=access.redact,
+            redactor=lambda: access.redactor,
             unfinished=access.unfinished,
             scratch=place.dirs.state / "output",
             interactive=place.interactive,

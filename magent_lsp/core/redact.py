@@ -1,5 +1,6 @@
 """Known secrets, taken out of everything that leaves the process or is kept."""
 
+import json
 import re
 from collections.abc import Iterable
 from typing import Final
@@ -41,11 +42,11 @@ def _overlap(text: str, value: str) -> int:
     return 0
 
 
-def _forms(secret: str) -> tuple[str, ...]:
-    """A secret as it may be printed: as it is, without blanks around it, and as JSON writes it."""
+def _forms(secret: str) -> set[str]:
+    """A secret as it may be printed: as it is, without blanks around it, and in the ways JSON writes it."""
     stripped = secret.strip()
-    escaped = stripped.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return secret, stripped, escaped
+    escaped = {json.dumps(stripped, ensure_ascii=plain)[1:-1] for plain in (True, False)}
+    return {secret, stripped, *escaped, *(form.replace("/", "\\/") for form in escaped)}
 
 
 def _one_of(values: Iterable[str]) -> re.Pattern[str]:

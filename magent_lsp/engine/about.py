@@ -1,18 +1,19 @@
 """Slash commands about the conversation itself: `/compact`, `/summary` and `/context`."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from magent_lsp.core.events import UsageUpdated
-from magent_lsp.core.messages import AssistantMessage, SystemMessage, ToolMessage, UserMessage
+from magent_lsp.core.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from magent_lsp.core.ports import ModelSettings
 from magent_lsp.core.tool import Tool
 from magent_lsp.engine.aside import ask_aside
-from magent_lsp.engine.compaction import CHARS_PER_TOKEN, INTRODUCTION, calibrate, estimate
+from magent_lsp.engine.compaction import INTRODUCTION
 from magent_lsp.engine.flatten import flatten
-from magent_lsp.engine.history import normalise
 from magent_lsp.engine.run import Run
+from magent_lsp.engine.size import CHARS_PER_TOKEN, calibrate, estimate, size_of
 from magent_lsp.engine.slash import Builtin
 from magent_lsp.engine.window import Window
 from magent_lsp.store.instructions import Instruction
@@ -54,15 +55,15 @@ class About:
 
     async def summary(self, run: Run, arguments: str) -> str:
         """What was done, for people: written by the small model, which sees no tools."""
-        messages = normalise(run.session.messages)
+        messages = await run.history()
         if not messages:
             return _NOTHING
         settings = await run.host.small_settings(run.settings, run.request.model or run.session.model)
         limit = await run.host.context_limit(run.settings, settings.model)
         room = min(_SUMMARISED, limit * 2) if limit else _SUMMARISED
-        text = flatten(messages, room)
+        text = await asyncio.to_thread(flatten, messages, room)
         if arguments:
-            text += f"\n\nThe user asks to pay attention to: {arguments}"
+            text += f"\n\nThe user asks to pay attention to: {run.host.redact(arguments)}"
         run.doing = "summarising the conversation"
         reply = await ask_aside(run, "summary", text, settings, emit=run.emit)
         run.count(reply.usage)
@@ -77,32 +78,35 @@ class About:
         tools = self._parts.tools(run)
         limit = await run.host.context_limit(run.settings, settings.model)
         system = self._parts.system(run, instructions)
-        messages = normalise(run.session.messages)
-        ratio = _measured(system, messages, tools)
-        prompt = estimate([SystemMessage(text=run.agent.prompt)], (), ratio)
-        sizes = {
-            "system prompt": prompt,
-            "instructions": estimate([SystemMessage(text=system)], (), ratio) - prompt,
-            f"tools ({len(tools)})": estimate((), tools, ratio),
-            **_conversation(messages, ratio),
-        }
+        sizes = await asyncio.to_thread(_sizes, run.agent.prompt, system, tools, await run.history())
         return _table(sizes, settings.model, limit)
 
 
-def _measured(system: str, messages: Sequence[object], tools: Sequence[Tool]) -> float:
+def _sizes(agent: str, system: str, tools: Sequence[Tool], messages: Sequence[Message]) -> dict[str, int]:
+    """Tokens by kind."""
+    ratio = _measured(system, messages, tools)
+    prompt = estimate([SystemMessage(text=agent)], (), ratio)
+    return {
+        "system prompt": prompt,
+        "instructions": estimate([SystemMessage(text=system)], (), ratio) - prompt,
+        f"tools ({len(tools)})": estimate((), tools, ratio),
+        **_conversation(messages, ratio),
+    }
+
+
+def _measured(system: str, messages: Sequence[Message], tools: Sequence[Tool]) -> float:
     """Characters per token as the provider counted the last request of this conversation, else the usual."""
-    history = [m for m in messages if isinstance(m, UserMessage | AssistantMessage | ToolMessage)]
-    for at in range(len(history) - 1, -1, -1):
-        message = history[at]
+    for at in range(len(messages) - 1, -1, -1):
+        message = messages[at]
         if isinstance(message, AssistantMessage) and message.usage.input_tokens:
-            asked = [SystemMessage(text=system), *history[:at]]
-            return calibrate(asked, tools, message.usage) or CHARS_PER_TOKEN
+            asked = size_of([SystemMessage(text=system), *messages[:at]], tools)
+            return calibrate(asked, message.usage) or CHARS_PER_TOKEN
     return CHARS_PER_TOKEN
 
 
-def _conversation(messages: Sequence[object], ratio: float) -> dict[str, int]:
+def _conversation(messages: Sequence[Message], ratio: float) -> dict[str, int]:
     """The messages by what they are; outputs by the tool that gave them."""
-    kinds: dict[str, list[UserMessage | AssistantMessage | ToolMessage]] = {}
+    kinds: dict[str, list[Message]] = {}
     for message in messages:
         match message:
             case UserMessage(text=text) if text.startswith(INTRODUCTION):

@@ -63,7 +63,7 @@ class _Book:
         return f"Model of this session: `{run.session.model or run.settings.model}`."
 
     async def sessions(self, run: Run, arguments: str) -> str:
-        found = self._desk.sessions.list(run.session.folder)[:20]
+        found = (await asyncio.to_thread(self._desk.sessions.list, run.session.folder))[:20]
         lines = [f"- `{info.id}` {info.title}" for info in found]
         return "\n".join(["Sessions of this folder:", "", *lines]) if lines else "There are no past sessions."
 
@@ -77,15 +77,16 @@ class _Book:
         return f"This session: {_usage(run.session.usage)}\n\nToday, all sessions: {_usage(today)}"
 
     async def undo(self, run: Run, arguments: str) -> str:
-        report = await self._desk.undo(arguments or self._last_run(run.session))
+        report = await self._desk.undo(arguments or await self._last_run(run.session))
         return _report("Taken back", report, run)
 
     async def redo(self, run: Run, arguments: str) -> str:
-        report = await self._desk.redo(arguments or self._last_run(run.session))
+        report = await self._desk.redo(arguments or await self._last_run(run.session))
         return _report("Brought back", report, run)
 
     async def export(self, run: Run, arguments: str) -> str:
-        return self._desk.sessions.export(run.session.id, arguments or "markdown")
+        format = arguments or "markdown"
+        return await asyncio.to_thread(self._desk.sessions.export, run.session.id, format)
 
     async def permissions(self, run: Run, arguments: str) -> str:
         lines = [
@@ -109,8 +110,8 @@ class _Book:
         run.session.use_agent(run.settings.agent)
         return f"This session works with `{run.session.agent}` again."
 
-    def _last_run(self, session: Session) -> str:
-        edits = self._desk.sessions.edits(session.id)
+    async def _last_run(self, session: Session) -> str:
+        edits = await asyncio.to_thread(self._desk.sessions.edits, session.id)
         if not edits:
             raise UserError("This session has edited nothing.")
         return edits[-1].run_id

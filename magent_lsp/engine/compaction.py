@@ -14,18 +14,13 @@ from magent_lsp.core.messages import (
     Message,
     SystemMessage,
     ToolMessage,
-    Usage,
     UserMessage,
 )
 from magent_lsp.core.session import Session, Todo
 from magent_lsp.core.tool import Tool
 from magent_lsp.engine.flatten import clipped, flatten
+from magent_lsp.engine.size import CHARS_PER_TOKEN, estimate
 
-CHARS_PER_TOKEN: Final = 4.0
-"""Where no request has been counted yet."""
-_IMAGE_TOKENS: Final = 1_500
-_PER_MESSAGE: Final = 16
-"""Characters that roles, ids and brackets of a message come to."""
 _SMALL: Final = 600
 """Outputs up to this many characters are never pruned."""
 _ENOUGH: Final = 0.7
@@ -39,38 +34,13 @@ INTRODUCTION: Final = (
 CONCLUSION: Final = "Go on from here. Read files again before you edit them."
 
 
-def estimate(
-    messages: Sequence[Message], tools: Sequence[Tool] = (), chars_per_token: float = CHARS_PER_TOKEN
-) -> int:
-    """Tokens that a request with these messages and tools takes, roughly; see `calibrate`."""
-    images = sum(len(m.images) for m in messages if isinstance(m, UserMessage | ToolMessage))
-    chars = sum(map(_size, messages)) + sum(map(_tool_size, tools))
-    return int(chars / chars_per_token) + images * _IMAGE_TOKENS
+def room_for(limit: int, fixed: int, reserve: int | None = None) -> int:
+    """Tokens that the conversation may take of a window beside what is fixed in each request.
 
-
-def calibrate(messages: Sequence[Message], tools: Sequence[Tool], usage: Usage) -> float | None:
-    """Characters per token as the provider counted the request that held just these; None if it did not.
-
-    Kept within what languages and tokenisers can differ by, so that one odd count does no harm.
+    `reserve` is left for the answer.
     """
-    images = sum(len(m.images) for m in messages if isinstance(m, UserMessage | ToolMessage))
-    tokens = usage.input_tokens - images * _IMAGE_TOKENS
-    chars = sum(map(_size, messages)) + sum(map(_tool_size, tools))
-    if usage.estimated or tokens < 200 or chars < 200:
-        return None
-    return min(max(chars / tokens, 1.0), 6.0)
-
-
-def _size(message: Message) -> int:
-    size = len(message.text) + _PER_MESSAGE
-    if isinstance(message, AssistantMessage):
-        size += sum(len(c.name) + len(c.arguments) + _PER_MESSAGE for c in message.tool_calls)
-        size += sum(len(str(value)) for block in message.reasoning_blocks for value in block.values())
-    return size
-
-
-def _tool_size(tool: Tool) -> int:
-    return len(tool.name) + len(tool.description) + len(json.dumps(tool.parameters)) + _PER_MESSAGE
+    reserve = min(limit // 5, 20_000) if reserve is None else reserve
+    return max(limit - reserve - fixed, limit // 10)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,8 +89,7 @@ def plan_compaction(
     history = tuple(messages)
     fixed = estimate([SystemMessage(text=system)], tools, chars_per_token)
     tokens = fixed + estimate(history, (), chars_per_token)
-    reserve = min(limit // 5, 20_000) if reserve is None else reserve
-    room = max(limit - reserve - fixed, limit // 10)
+    room = room_for(limit, fixed, reserve)
     if not force and tokens - fixed <= room:
         return CompactionPlan(kind="none", tokens=tokens, messages=history)
     pruned = _stubs(history, keep_results)

@@ -20,9 +20,9 @@ from magent_lsp.core.request import StopReason
 from magent_lsp.core.session import step_of
 from magent_lsp.engine.executor import Executor
 from magent_lsp.engine.flatten import clipped
-from magent_lsp.engine.history import normalise
 from magent_lsp.engine.permit import Rejected
 from magent_lsp.engine.run import Run
+from magent_lsp.engine.size import Size, size_of
 from magent_lsp.engine.turn import Endless, Interrupted, ask_model
 from magent_lsp.engine.window import Window
 
@@ -151,7 +151,7 @@ class Loop:
         while True:
             await self._window.fit()
             run.state, run.doing = "thinking", step_of(run.session.todos) or "thinking"
-            messages = self._messages()
+            messages, asked = await self._messages()
             try:
                 with run.trace.turn(self._settings) as turn:
                     reply = turn.reply = await ask_model(
@@ -166,7 +166,7 @@ class Loop:
                     raise
                 await self._window.overflowed(error)
                 continue
-            self._window.counted(messages, reply)
+            self._window.counted(asked, reply)
             return reply
 
     def _cut_short(self, error: Endless) -> StopReason:
@@ -178,11 +178,14 @@ class Loop:
         run.text = text or run.text
         return "loop"
 
-    def _messages(self) -> Sequence[Message]:
-        history: Sequence[Message] = normalise(self._run.session.messages)
-        if (most := self._run.settings.max_history) is not None:
+    async def _messages(self) -> tuple[Sequence[Message], Size]:
+        """What is sent, and the size of the conversation in it."""
+        history = await self._run.history()
+        size = self._run.view.size
+        if (most := self._run.settings.max_history) is not None and len(history) > most:
             history = _last_turns(history, most)
-        return [SystemMessage(text=self._system), *history]
+            size = size_of(history)
+        return [SystemMessage(text=self._system), *history], size
 
     def _conclude(self, reply: AssistantMessage) -> StopReason | None:
         """The end of a reply without tool calls; None: the model is asked once more."""
@@ -297,13 +300,12 @@ def _groups(calls: Sequence[ToolCall], concurrent: Callable[[ToolCall], bool]) -
     return groups
 
 
-def _last_turns(history: Sequence[Message], most: int) -> Sequence[Message]:
+def _last_turns(history: list[Message], most: int) -> list[Message]:
     """The newest messages, at most `most`, beginning with a user's, so that no call loses its result."""
-    starts = [index for index, message in enumerate(history) if isinstance(message, UserMessage)]
-    for start in starts:
-        if len(history) - start <= most:
-            return history[start:]
-    return history[starts[-1] :] if starts else history
+    newest = len(history) - most
+    later = (at for at in range(newest, len(history)) if isinstance(history[at], UserMessage))
+    earlier = (at for at in range(newest - 1, 0, -1) if isinstance(history[at], UserMessage))
+    return history[next(later, next(earlier, 0)) :]
 
 
 def _message_id() -> str:

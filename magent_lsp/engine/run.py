@@ -11,8 +11,9 @@ from magent_lsp.core.agent import Agent
 from magent_lsp.core.config import Settings
 from magent_lsp.core.edits import FileEdit
 from magent_lsp.core.events import EditRecord, RunFinished
-from magent_lsp.core.messages import Usage, UserMessage
+from magent_lsp.core.messages import Message, Usage, UserMessage
 from magent_lsp.core.ports import Editor, Model, ModelSettings, ToolSource
+from magent_lsp.core.redact import Redactor
 from magent_lsp.core.request import RunRequest, Scope
 from magent_lsp.core.session import Session
 from magent_lsp.core.tool import Tool
@@ -25,6 +26,7 @@ from magent_lsp.engine.hooks import Hooks
 from magent_lsp.engine.scopes import Target
 from magent_lsp.engine.snapshot import Snapshot
 from magent_lsp.engine.trace import Trace
+from magent_lsp.engine.view import View
 from magent_lsp.permissions.place import Place
 from magent_lsp.permissions.rules import Policy
 
@@ -53,6 +55,8 @@ class Host:
     environment: Callable[[Settings], dict[str, str]]
     """The environment of child processes, without the secrets we know."""
     redact: Callable[[str], str]
+    redactor: Callable[[], Redactor]
+    """What `redact` works with now: another one once a further secret is known."""
     unfinished: Callable[[str], int]
     """How many characters at the end of a text may be the beginning of a secret."""
     scratch: Path
@@ -81,6 +85,8 @@ class Run:
     emit: Emitter
     place: Place
     trace: Trace
+    view: View = field(default_factory=View)
+    """Its session as the model may see it."""
     parent: "Run | None" = None
     guest: Guest | None = None
     """The agent of another program whose calls it carries out, in place of a model's."""
@@ -163,6 +169,10 @@ class Run:
     def tools_by_name(self) -> Mapping[str, Tool]:
         """The offered tools."""
         return {tool.name: tool for tool in self.tools}
+
+    async def history(self) -> list[Message]:
+        """The conversation as the model may see it now."""
+        return await self.view.follow(self.session.messages, self.host.redactor())
 
     def count(self, usage: Usage) -> None:
         """Count what a request used: for the run, its session, and those that it works for."""

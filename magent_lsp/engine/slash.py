@@ -3,8 +3,7 @@
 import asyncio
 import difflib
 import json
-import re
-from collections.abc import Awaitable, Callable, Container, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 
 from magent_lsp.core.agent import Agent
@@ -15,13 +14,11 @@ from magent_lsp.engine.executor import Executor
 from magent_lsp.engine.mentions import attach_mentions
 from magent_lsp.engine.permit import Refused
 from magent_lsp.engine.run import Run
+from magent_lsp.engine.summaries import command_in
 from magent_lsp.store.commands import Command, FileRef, Shell, expand
 
 Builtin = Callable[[Run, str], Awaitable[str]]
 """A slash command of ours: (run, arguments) -> the answer in Markdown, without the model."""
-
-_SLASH = re.compile(r"/([A-Za-z0-9][\w:.-]*)(?:\s+(.*))?\Z", re.DOTALL)
-"""`/usr/bin` and the like are no commands: a name is followed by a blank or by nothing."""
 
 MODES = ("plan", "implement")
 """Commands after which the session stays with their agent."""
@@ -48,11 +45,11 @@ async def expand_prompt(run: Run, executor: Executor, builtins: Mapping[str, Bui
 
     UserError if there is no such command, or if a command or file in it may not be used.
     """
-    match = _SLASH.match(run.request.prompt.strip())
-    if match is None:
+    called = command_in(run.request.prompt)
+    if called is None:
         prompt = run.request.prompt
         return Expanded(prompt=prompt, attached=await attach_mentions(run, executor, prompt))
-    name, arguments = match[1], (match[2] or "").strip()
+    name, arguments = called
     if is_builtin(run, builtins):
         answer = await builtins[name](run, arguments)
         return Expanded(prompt=run.request.prompt, answer=answer, command=name, arguments=arguments)
@@ -74,24 +71,18 @@ async def expand_prompt(run: Run, executor: Executor, builtins: Mapping[str, Bui
     return Expanded(prompt=prompt, subagent=subagent, attached=attached, command=name, arguments=arguments)
 
 
-def needs_model(prompt: str, commands: Container[str]) -> bool:
-    """Whether a prompt is neither a command of ours nor an unknown one; `commands` are those of files."""
-    match = _SLASH.match(prompt.strip())
-    return match is None or match[1] in commands
-
-
 def is_builtin(run: Run, builtins: Mapping[str, Builtin]) -> bool:
     """Whether a prompt is a command that is code of ours; a file of that name takes its place."""
-    match = _SLASH.match(run.request.prompt.strip())
-    return match is not None and match[1] in builtins and match[1] not in run.snapshot.commands
+    called = command_in(run.request.prompt)
+    return called is not None and called[0] in builtins and called[0] not in run.snapshot.commands
 
 
 def agent_at_work(run: Run) -> Agent:
     """Who will carry out the prompt, told before it is expanded: its command may bring an agent along."""
-    match = _SLASH.match(run.request.prompt.strip())
-    if match is None or run.parent is not None:
+    called = command_in(run.request.prompt)
+    if called is None or run.parent is not None:
         return run.agent
-    command = run.snapshot.commands.get(match[1])
+    command = run.snapshot.commands.get(called[0])
     if command is None or command.subtask or not _brings_agent(run, command):
         return run.agent
     return run.snapshot.agents.get(command.agent or "", run.agent)

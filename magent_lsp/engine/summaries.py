@@ -1,6 +1,7 @@
 """The built-in slash commands by name, apart from what carries them out: for lists and completion."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Container, Mapping
 from typing import Final
 
 from magent_lsp.store.commands import Command
@@ -24,9 +25,24 @@ SUMMARIES: Final[Mapping[str, str]] = {
     "done": "leaves plan mode",
 }
 
-TOLD: Final = frozenset({"undo", "redo"})
-"""Commands whose answer the model sees too: it must know that its edits are gone. All other answers are for
-people, and no part of the conversation: they would cost tokens with each later request."""
+_COMMAND: Final = re.compile(r"/([A-Za-z0-9][\w:.-]*)(?:\s+(.*))?\Z", re.DOTALL)
+"""`/usr/bin` and the like are no commands: a name is followed by a blank or by nothing."""
+
+
+def command_in(prompt: str) -> tuple[str, str] | None:
+    """Name and arguments of the command that a prompt is; None if it is none."""
+    match = _COMMAND.match(prompt.strip())
+    return (match[1], (match[2] or "").strip()) if match else None
+
+
+def needs_model(prompt: str, commands: Container[str]) -> bool:
+    """Whether a prompt is neither a command of ours nor an unknown one; `commands` are those of files.
+
+    Nothing of such commands is ever told to the model, neither what was typed nor what we answered: it is
+    between us and the person, and would cost tokens with each later request.
+    """
+    command = command_in(prompt)
+    return command is None or command[0] in commands
 
 
 def described(commands: Mapping[str, Command]) -> list[tuple[str, str]]:

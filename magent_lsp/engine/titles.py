@@ -54,9 +54,8 @@ class Titles:
                 settings = await run.host.small_settings(run.settings, session.model)
                 if settings.model.startswith("scripted:"):
                     return
-                reply = await ask_aside(
-                    run, "title", flatten(session.messages, _PROMPT), settings, retry=_ONCE
-                )
+                text = run.host.redact(flatten(session.messages, _PROMPT))
+                reply = await ask_aside(run, "title", text, settings, retry=_ONCE)
         except (MagentError, TimeoutError) as error:
             logger.debug("no title for session %s: %s", session.id, error)
             return
@@ -68,8 +67,9 @@ class Titles:
 
 def _wanted(run: Run) -> bool:
     """Whether the run was the first of its session and got an answer from the model."""
-    answered = any(isinstance(m, AssistantMessage) and m.usage.output_tokens for m in run.session.messages)
-    return run.names_session and run.settings.titles and answered
+    if not (run.names_session and run.settings.titles):
+        return False
+    return any(isinstance(m, AssistantMessage) and m.usage.output_tokens for m in run.session.messages)
 
 
 def cleaned(text: str) -> str:

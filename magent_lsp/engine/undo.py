@@ -7,13 +7,16 @@ changed since stays: texts are merged, and where that cannot be done the file is
 
 import asyncio
 import os
+import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
 from magent_lsp.core.edits import CreateFile, DeleteFile, EditOutcome, FileEdit, RenameFile, TextEdits
 from magent_lsp.core.errors import ToolError
+from magent_lsp.core.messages import UserMessage
 from magent_lsp.core.ports import Editor
 from magent_lsp.core.session import Session
 from magent_lsp.engine.inverse import Change, Group, Step, edits_of, work_out
@@ -126,6 +129,9 @@ class Undo:
                 await asyncio.to_thread(self._journal, run.session_id, records)
                 changed = tuple(change.path for change in group.changes if change.before != change.after)
                 report = replace(report, restored=(*report.restored, *changed))
+            if report.restored and self._sessions is not None and run.session_id:
+                said = partial(_note, action, report.restored)
+                await asyncio.to_thread(self._sessions.note, run.session_id, said)
             return report
 
     async def _work_out(self, steps: Sequence[Step], editor: Editor) -> list[Group]:
@@ -181,6 +187,18 @@ class Undo:
         if self._sessions is not None:
             for record in records:
                 self._sessions.add(session_id, "edit", record)
+
+
+def _note(action: Action, paths: Sequence[Path], session: Session) -> UserMessage:
+    """What the model must know: its edits are gone, or there again."""
+    names = ", ".join(
+        path.relative_to(session.folder).as_posix() if path.is_relative_to(session.folder) else str(path)
+        for path in paths
+    )
+    text = f"The user has taken back your edits of {names}: the text is as it was before them."
+    if action == "redo":
+        text = f"The user has brought your edits of {names} back, which were taken back before."
+    return UserMessage(id=f"msg-{uuid.uuid4().hex[:12]}", text=text, synthetic=True)
 
 
 def _texts(edit: FileEdit) -> tuple[str | None, str | None]:

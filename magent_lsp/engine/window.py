@@ -1,27 +1,27 @@
 """Keeps a run's conversation within the model's window: prunes, then summarises, then says that it cannot."""
 
+import asyncio
 import uuid
-from collections.abc import Sequence
+from functools import partial
 
 from magent_lsp.core.errors import ModelError, UserError
 from magent_lsp.core.events import Notice, UsageUpdated
-from magent_lsp.core.messages import AssistantMessage, Message
+from magent_lsp.core.messages import AssistantMessage, SystemMessage
 from magent_lsp.core.ports import ModelSettings
 from magent_lsp.engine.aside import ask_aside
 from magent_lsp.engine.compaction import (
-    CHARS_PER_TOKEN,
     CompactionPlan,
     attachment,
-    calibrate,
     compact,
     files_changed,
     last_request,
     plan_compaction,
+    room_for,
 )
-from magent_lsp.engine.history import normalise
 from magent_lsp.engine.plans import mentioned
 from magent_lsp.engine.prompt import whereabouts
 from magent_lsp.engine.run import Run
+from magent_lsp.engine.size import CHARS_PER_TOKEN, Size, calibrate, size_of
 
 MAX_ROUNDS = 3
 """Compactions in a row that may fail to make room before the run ends."""
@@ -36,6 +36,8 @@ class Window:
         self._settings = settings
         self._limit = limit
         """Tokens; None: nobody knows, so only the provider's refusal tells."""
+        self._fixed = size_of([SystemMessage(text=system)], run.tools)
+        """What each request holds beside the conversation."""
         self._ratio = CHARS_PER_TOKEN
         self._fruitless = 0
 
@@ -44,7 +46,11 @@ class Window:
         if self._limit is None:
             return
         for _ in range(MAX_ROUNDS):
-            plan = self._plan(self._limit)
+            await self._run.history()
+            fixed = self._fixed.tokens(self._ratio)
+            if self._run.view.size.tokens(self._ratio) <= room_for(self._limit, fixed):
+                return
+            plan = await self._plan(self._limit)
             if plan.kind == "none":
                 return
             await self._carry_out(plan)
@@ -59,8 +65,8 @@ class Window:
                 kind="overflow",
             ) from error
         # What is believed to fit did not: believe in less each time.
-        limit = (self._limit or self._plan(1_000_000).tokens) * (4 - self._fruitless) // 4
-        plan = self._plan(max(limit, 1000), force=True)
+        limit = (self._limit or await self._tokens()) * (4 - self._fruitless) // 4
+        plan = await self._plan(max(limit, 1000), force=True)
         if plan.kind == "none":
             raise ModelError(
                 "The prompt alone does not fit into the model's window. Shorten it, or use another model.",
@@ -68,27 +74,34 @@ class Window:
             ) from error
         await self._carry_out(plan)
 
-    def counted(self, messages: Sequence[Message], reply: AssistantMessage) -> None:
-        """Learn from a reply how many tokens the request really had."""
+    def counted(self, asked: Size, reply: AssistantMessage) -> None:
+        """Learn from a reply how many tokens a request really had that held this, and what is fixed."""
         self._fruitless = 0
-        self._ratio = calibrate(messages, self._run.tools, reply.usage) or self._ratio
+        self._ratio = calibrate(self._fixed + asked, reply.usage) or self._ratio
 
     async def summarise(self, focus: str = "") -> int:
         """Compact because a person asked for it; returns the tokens that the conversation had."""
-        plan = self._plan(self._limit or 100_000, force=True)
+        plan = await self._plan(self._limit or 100_000, force=True)
         if plan.kind != "none":
             await self._carry_out(plan, focus, manual=True)
         return plan.tokens
 
-    def _plan(self, limit: int, *, force: bool = False) -> CompactionPlan:
-        return plan_compaction(
-            normalise(self._run.session.messages),
+    async def _tokens(self) -> int:
+        await self._run.history()
+        return (self._fixed + self._run.view.size).tokens(self._ratio)
+
+    async def _plan(self, limit: int, *, force: bool = False) -> CompactionPlan:
+        """Made beside the loop: a long conversation is gone through many times."""
+        plan = partial(
+            plan_compaction,
+            await self._run.history(),
             limit=limit,
             tools=self._run.tools,
             system=self._system,
             chars_per_token=self._ratio,
             force=force,
         )
+        return await asyncio.to_thread(plan)
 
     async def _ask_hooks(self, focus: str, *, manual: bool) -> str:
         """What to pay attention to, with what hooks add; a hook may stop what a person asked for."""
@@ -112,19 +125,23 @@ class Window:
         focus = await self._ask_hooks(focus, manual=manual)
         run.doing = "summarising the conversation"
         run.emit(Notice(level="info", message=f"The conversation ({plan.tokens:,} tokens) is summarised."))
-        attached = attachment(
-            request=last_request(plan.messages),
-            todos=run.session.todos,
-            plan=mentioned(plan.messages) or "",
-            files=files_changed(plan.messages),
-            skills=run.session.skills,
-        )
+        attached = await asyncio.to_thread(self._attached, plan)
         compact(
             run.session,
             plan,
             new_id=_new_id(),
-            summary=await self._summary(plan.prompt, focus),
-            attached=f"{whereabouts(run)}\n\n{attached}",
+            summary=await self._summary(plan.prompt, run.host.redact(focus)),
+            attached=run.host.redact(f"{whereabouts(run)}\n\n{attached}"),
+        )
+
+    def _attached(self, plan: CompactionPlan) -> str:
+        session = self._run.session
+        return attachment(
+            request=last_request(plan.messages),
+            todos=session.todos,
+            plan=mentioned(plan.messages) or "",
+            files=files_changed(plan.messages),
+            skills=dict(session.skills),
         )
 
     async def _summary(self, prompt: str, focus: str) -> str:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from magent_lsp.app import Magent
 from magent_lsp.core.errors import MagentError
 from magent_lsp.core.request import RunRequest
-from magent_lsp.engine.slash import needs_model
-from magent_lsp.engine.summaries import SUMMARIES
+from magent_lsp.engine.summaries import SUMMARIES, needs_model
 from magent_lsp.headless.complete import named_files
 from magent_lsp.headless.lines import Lines
 from magent_lsp.headless.render import Text

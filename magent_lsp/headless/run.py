@@ -9,7 +9,7 @@ from magent_lsp.core.document import Position, Span, line_starts, position_at, s
 from magent_lsp.core.errors import CallerError
 from magent_lsp.core.events import RunFinished
 from magent_lsp.core.request import Focus, RunRequest, StopReason
-from magent_lsp.engine.slash import needs_model
+from magent_lsp.engine.summaries import needs_model
 from magent_lsp.event_loop import finish
 from magent_lsp.headless.editor import DiskEditor
 from magent_lsp.headless.interrupts import CANCELLED, interrupts

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from magent_lsp.core.errors import UnknownId, UserError
-from magent_lsp.core.messages import Message, SystemMessage, Usage
+from magent_lsp.core.messages import Message, SystemMessage, Usage, UserMessage
 from magent_lsp.core.session import Journal, RecordKind, Session
 from magent_lsp.store import export, listing, transcript
 from magent_lsp.store.journal import JournalFile, private_folder
@@ -196,6 +196,15 @@ class SessionStore:
         entry = self._open.get(session_id)
         session = entry.session if entry else self.open(session_id)
         session.journal(kind, value)
+        if entry is None:
+            self.close(session)
+
+    def note(self, session_id: str, write: Callable[[Session], UserMessage]) -> None:
+        """Add a message to a session, which may not be open, if anything was said in it yet."""
+        entry = self._open.get(session_id)
+        session = entry.session if entry else self.open(session_id)
+        if session.messages:
+            session.append(write(session))
         if entry is None:
             self.close(session)
 

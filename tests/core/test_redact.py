@@ -10,6 +10,10 @@ def test_every_spelling_of_a_secret_is_taken_out() -> None:
     redactor = Redactor(["sk-12345678", ' multi\n"line"\\key ', "short"])
     assert redactor.text("key=sk-12345678, sk-12345678.") == f"key={MASK}, {MASK}."
     assert "line" not in redactor.text('{"k": "multi\\n\\"line\\"\\\\key"}')
+    others = Redactor(["a/key+of=64", "schlüssel-1"])
+    assert (
+        others.text(r'{"k": "a\/key+of=64", "l": "schl\u00fcssel-1"}') == f'{{"k": "{MASK}", "l": "{MASK}"}}'
+    )
     assert redactor.text("short stays") == "short stays"
     assert "12345678" not in repr(redactor)
 

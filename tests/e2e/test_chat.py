@@ -255,6 +255,42 @@ async def test_a_command_of_a_file_is_a_turn_whatever_its_name(stage: Stage) -> 
         stage.tell(command)
 
 
+async def test_what_is_said_to_us_is_in_the_document_and_not_for_the_model(stage: Stage) -> None:
+    talk = Talk(stage, "with us")
+    await talk.send(say("One."))
+    session = talk.session
+    said = ("/redo", "/nope", "/nope at all", "/help", "/trust", "/implement no-plan.md", "/agents nobody")
+    for each in said:
+        talk.write(f"{each}\n")
+        await talk.send()
+        assert f"## You\n\n{each}\n\n## Magent\n\n" in talk.text
+    assert "> - magent: There is no command /nope." in talk.text
+    talk.write("go on\n")
+    await talk.send(say("Two."))
+    told = [("user", "with us"), ("assistant", "One."), ("user", "go on")]
+    assert talk.asked() == told
+    assert talk.session == session
+    # Also where nothing is left but the document.
+    talk.insert(talk.text.index(session), "", instead=len(session))
+    talk.write("once more\n")
+    await talk.send(say("Three."))
+    assert talk.asked() == [*told, ("assistant", "Two."), ("user", "once more")]
+
+
+async def test_a_command_that_was_cancelled_before_it_said_anything_is_a_turn(stage: Stage) -> None:
+    """The model was asked, and may have done something."""
+    talk = Talk(stage, "survey", "/plan survey")
+    run_id = await talk.start(say("never", first_delay=60))
+    await stage.reached("survey")
+    await stage.client.command("magent.cancel", runId=run_id)
+    await talk.done(run_id)
+    session = talk.session
+    talk.write("again\n")
+    await talk.send(say("Here."))
+    assert talk.session == session
+    assert [role for role, _ in talk.asked()] == ["user", "user"]
+
+
 async def test_a_clear_begins_anew(stage: Stage) -> None:
     talk = Talk(stage, "clear")
     await talk.send(say("One."))

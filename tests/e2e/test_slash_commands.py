@@ -7,6 +7,7 @@ import pytest
 import pytest_asyncio
 
 from magent_lsp.engine.summaries import SUMMARIES
+from tests.support.chat import CONTEXT
 from tests.support.stage import Stage, call, on_stage, say
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -124,12 +125,83 @@ async def test_their_answers_cost_no_tokens_later(stage: Stage) -> None:
     assert listed["title"] == "a real question"
 
 
-async def test_the_model_is_told_that_its_edits_are_gone(stage: Stage, session: str) -> None:
-    await stage.run("/undo", sessionId=session)
-    stage.cast("change a.py", say("Then no."))
-    await stage.run("never mind", sessionId=session)
-    await stage.run("/redo", sessionId=session)
-    assert "Taken back: `a.py`" in str(stage.asked("change a.py")[-1].messages)
+@pytest.mark.parametrize("way", ["/", "magent."])
+async def test_the_model_is_told_that_its_edits_are_gone(stage: Stage, way: str) -> None:
+    name = f"gone{len(way)}.py"
+    stage.write(name, "x = 1\n")
+    change = call("edit_file", path=name, old_string="x = 1", new_string="x = 2")
+    stage.cast(f"change {name}", say("", change), say("Changed."), say("Then no."), say("Well."))
+    run = await stage.run(f"change {name}")
+
+    async def take_back(command: str) -> None:
+        if way == "/":
+            await stage.run(f"/{command}", sessionId=run.session_id)
+        else:
+            await stage.client.command(f"magent.{command}", runId=run.run_id)
+
+    await take_back("undo")
+    await stage.run("never mind", sessionId=run.session_id)
+    sent = stage.asked(f"change {name}")[-1].messages
+    assert "has taken back your edits" in str(sent[-2]["content"])
+    assert name in str(sent[-2]["content"])
+    await take_back("redo")
+    await stage.run("and now?", sessionId=run.session_id)
+    sent = stage.asked(f"change {name}")[-1].messages
+    assert "has brought your edits" in str(sent[-2]["content"])
+    shown = await stage.client.command("magent.exportSession", sessionId=run.session_id)
+    assert "has taken back your edits" in shown["text"]
+
+
+LOCAL = (
+    "/help",
+    "/agents",
+    "/agents nobody",
+    "/agents build",
+    "/model",
+    "/sessions",
+    "/todos",
+    "/cost",
+    "/context",
+    "/undo",
+    "/redo",
+    "/undo run-nobody-knows",
+    "/export",
+    "/export no-such-format",
+    "/permissions",
+    "/doctor",
+    "/summary",
+    "/done",
+    "/trust",
+    "/nope",
+    "/nope at all",
+    "/implement no-such-plan.md",
+)
+"""What a person says to us, as it works and as it fails."""
+
+
+async def test_what_is_said_to_us_and_what_we_answer_never_goes_to_the_model(stage: Stage) -> None:
+    stage.cast("talk to us", say("I listen."), say("A summary for people."))
+    first = await stage.run("talk to us")
+    for prompt in LOCAL:
+        run = await stage.run(prompt, sessionId=first.session_id)
+        assert run.error or run.text, prompt
+    stage.cast("talk to us", say("I still do."))
+    await stage.run("still there?", sessionId=first.session_id)
+    sent = stage.asked("talk to us")[-1].messages[1:]
+    assert [CONTEXT.sub("", message["content"]) for message in sent] == [
+        "talk to us",
+        "I listen.",
+        "still there?",
+    ]
+
+
+async def test_a_session_is_not_named_after_a_slip(stage: Stage) -> None:
+    slip = await stage.run("/nope")
+    assert slip.stop == "error"
+    stage.cast("what is meant", say("That."))
+    await stage.run("what is meant", sessionId=slip.session_id)
+    listed = await stage.client.command("magent.sessions")
+    assert [each["title"] for each in listed if each["sessionId"] == slip.session_id] == ["what is meant"]
 
 
 async def test_a_file_of_the_same_name_takes_the_place_of_one_of_ours(stage: Stage) -> None:

@@ -22,9 +22,7 @@ from magent_lsp.core.session import Session, Todo
 from magent_lsp.core.tool import Tool, ToolContext, ToolResult
 from magent_lsp.engine.compaction import (
     attachment,
-    calibrate,
     compact,
-    estimate,
     files_changed,
     last_request,
     plan_compaction,
@@ -32,6 +30,7 @@ from magent_lsp.engine.compaction import (
 )
 from magent_lsp.engine.flatten import clipped, flatten
 from magent_lsp.engine.history import normalise
+from magent_lsp.engine.size import calibrate, estimate, size_of
 from magent_lsp.store.sessions import SessionStore
 
 
@@ -60,7 +59,7 @@ def new_session(messages: list[Message]) -> Session:
 def test_what_the_provider_counted_corrects_the_estimate() -> None:
     messages = conversation(5)
     real = int(estimate(messages) * 1.7)
-    ratio = calibrate(messages, (), Usage(input_tokens=real))
+    ratio = calibrate(size_of(messages), Usage(input_tokens=real))
     assert ratio is not None
     assert estimate(messages, (), ratio) == pytest.approx(real, rel=0.01)
 
@@ -69,13 +68,13 @@ def test_what_the_provider_counted_corrects_the_estimate() -> None:
     "usage", [Usage(), Usage(input_tokens=5_000, estimated=True), Usage(input_tokens=100)], ids=repr
 )
 def test_a_count_that_says_nothing_changes_nothing(usage: Usage) -> None:
-    assert calibrate(conversation(5), (), usage) is None
+    assert calibrate(size_of(conversation(5)), usage) is None
 
 
 def test_an_absurd_count_does_little_harm() -> None:
     messages = conversation(5)
-    assert calibrate(messages, (), Usage(input_tokens=10**9)) == 1.0
-    assert calibrate(messages, (), Usage(input_tokens=201)) == 6.0
+    assert calibrate(size_of(messages), Usage(input_tokens=10**9)) == 1.0
+    assert calibrate(size_of(messages), Usage(input_tokens=201)) == 6.0
 
 
 def test_images_tools_arguments_and_thinking_count() -> None:

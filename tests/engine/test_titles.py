@@ -45,6 +45,19 @@ async def test_a_session_gets_a_title_after_its_first_turn_and_keeps_it(
     assert (await desk.magent.open_session(first.session_id)).title == "Fix the greeting in a.py"
 
 
+async def test_no_secret_that_was_said_is_told_to_the_model_that_names_sessions(
+    desk: Desk, server: ModelServer
+) -> None:
+    secret = desk.environ["OPENAI_API_KEY"]
+    desk.set(titles=True)
+    server.reply(f"The key is {secret}.").reply("A talk about keys")
+    first = desk.magent.start(RunRequest(prompt="what is the key?"))
+    await desk.magent.wait(first.run_id)
+    await titled(desk, first.session_id, "A talk about keys")
+    assert "The key is [redacted]." in server.requests[1].last
+    assert secret.encode() not in server.requests[1].content
+
+
 async def test_the_title_never_holds_up_the_end_of_the_run(desk: Desk, server: ModelServer) -> None:
     desk.set(titles=True)
     server.reply("Done.")

@@ -51,6 +51,20 @@ def test_undo_takes_back_what_the_last_prompt_did(program: Program) -> None:
     assert path.read_text() == "x = 2\n"
 
 
+def test_what_is_said_to_the_chat_is_no_turn_of_the_model(program: Program) -> None:
+    (program.folder / "a.py").write_text("x = 1\n")
+    edit = call("edit_file", path="a.py", old_string="x = 1", new_string="x = 2")
+    model = program.script(
+        {"when": {"user": "do it", "turn": 1}, "calls": [edit]},
+        {"when": {"user": "do it", "turn": 2}, "text": "Done."},
+        {"when": {"user": "next", "turn": 3}, "text": "Third."},
+    )
+    said = "do it\n/undo\n/redo\n/redo\n/nope\n/cost\n/export\n/trust\nnext\n"
+    done = program("chat", "--yes", "--model", model, stdin=said)
+    assert done.out.endswith("Third.\n"), done
+    assert "no command /nope" in done.err
+
+
 def test_at_a_terminal(program: Program) -> None:
     (program.folder / "notes.txt").touch()
     model = program.script(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from magent_lsp.core.messages import AssistantMessage, Message, SystemMessage, UserMessage, spoken
+from magent_lsp.engine.summaries import command_in
 from magent_lsp.lsp.chat.document import Turn
 from magent_lsp.lsp.chat.fences import left_open
 
@@ -49,6 +50,49 @@ def remembered(messages: Sequence[Message]) -> list[Remembered]:
             if isinstance(message, AssistantMessage) and message.text.strip():
                 turns[-1].texts.append(message.text)
     return turns
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """A document beside a session, both without what is between the person and us."""
+
+    turns: Sequence[Turn]
+    """Of the document."""
+    past: Sequence[Remembered]
+    """Of the session."""
+    same: Agreement
+
+    @property
+    def missing(self) -> Sequence[Turn] | None:
+        """The turns to add for the session to say all that the document says; None: it says other things."""
+        if self.same.turns < len(self.past):
+            return None
+        rest = [Turn(said="", answer=self.same.rest)] if self.same.rest else []
+        return [*rest, *self.turns[self.same.turns :]]
+
+
+def compare(
+    document: Sequence[Turn], messages: Sequence[Message], redact: Redact, is_aside: Callable[[str], bool]
+) -> Comparison:
+    """Compare a document with the messages of a session.
+
+    `is_aside` says of what a person typed whether it was a command of ours, whose answer is for them alone.
+    """
+    past = [turn for turn in remembered(messages) if not is_aside(turn.said)]
+    turns = _told([turn for turn in document if not is_aside(turn.said)], past, redact)
+    return Comparison(turns=turns, past=past, same=agree(turns, past, redact))
+
+
+def _told(document: Sequence[Turn], session: Sequence[Remembered], redact: Redact) -> list[Turn]:
+    """Without commands that came to nothing: they have no answer, and the model was never asked."""
+    kept: list[Turn] = []
+    for turn in document:
+        if command_in(turn.said) is not None and not turn.answer:
+            asked = session[len(kept)].said if len(kept) < len(session) else ""
+            if _closed(_plain(turn.said, redact)) != _closed(_plain(asked, redact)):
+                continue
+        kept.append(turn)
+    return kept
 
 
 def agree(document: Sequence[Turn], session: Sequence[Remembered], redact: Redact) -> Agreement:

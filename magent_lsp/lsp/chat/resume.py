@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 from magent_lsp.core.errors import CallerError, UserError
 from magent_lsp.core.messages import AssistantMessage, Message, UserMessage
 from magent_lsp.core.session import Session
-from magent_lsp.engine.summaries import SUMMARIES, TOLD
+from magent_lsp.engine.summaries import SUMMARIES, command_in
 from magent_lsp.lsp.chat.document import Chat, Turn
-from magent_lsp.lsp.chat.history import Redact, agree, remembered
+from magent_lsp.lsp.chat.history import Comparison, Redact, compare
 from magent_lsp.store.lock import SessionLocked
 
 FEW: Final = 20
@@ -25,11 +25,10 @@ async def resume(edge: "Edge", chat: Chat, path: Path) -> Session:
     await edge.app.load()
     agent = _agent(edge, chat)
     folder = edge.app.holder(path)
-    commands = edge.app.snapshot(folder).commands
-    turns = [turn for turn in chat.turns if not _is_aside(turn, commands)]
-    session, missing = await _known(edge, chat.fields.get("session", ""), turns)
+    said = _Said(edge, chat.turns, edge.app.snapshot(folder).commands)
+    session, missing = await said.known(chat.fields.get("session", ""))
     if session is None:
-        session, missing = edge.app.new_session(folder=folder, agent=agent), turns
+        session = edge.app.new_session(folder=folder, agent=agent)
     if len(missing) > FEW:
         await edge.in_thread(_write_down, session, missing, _redact(edge))
     else:
@@ -52,50 +51,49 @@ def _agent(edge: "Edge", chat: Chat) -> str:
     return name
 
 
-def _is_aside(turn: Turn, commands: Container[str]) -> bool:
-    """Whether a turn was a command whose answer is for the person alone; `commands` are those of files."""
-    name = turn.said.split(maxsplit=1)[0][1:] if turn.said.startswith("/") else ""
-    return name in SUMMARIES and name not in TOLD and name not in commands
+class _Said:
+    """A document's turns, to be laid beside a session."""
 
+    def __init__(self, edge: "Edge", turns: Sequence[Turn], commands: Container[str]) -> None:
+        self._edge = edge
+        self._turns = turns
+        self._commands = commands
+        """Those of files."""
 
-async def _known(
-    edge: "Edge", session_id: str, turns: Sequence[Turn]
-) -> tuple[Session | None, Sequence[Turn]]:
-    """The session to go on with and the turns that it lacks; None if it shares nothing with the document."""
-    if not session_id:
-        return None, turns
-    session: Session | None = None
-    try:
-        session = await edge.app.open_session(session_id)
-        missing = await _missing(edge, turns, session.messages)
-        if any(run.session_id == session_id for run in edge.app.running()):
-            session = None  # what it will have said is not known yet
-        elif missing is not None:
-            return session, missing
-        everything = await edge.in_thread(edge.app.sessions.messages, session_id)
-    except SessionLocked:
-        everything = await edge.in_thread(edge.app.sessions.messages, session_id)
-    except (CallerError, UserError):
-        return None, turns
-    if session is not None and (missing := await _missing(edge, turns, everything)) is not None:
-        return session, missing
-    past = remembered(everything)
-    same = await edge.in_thread(agree, turns, past, _redact(edge))
-    shared = same.turns - bool(same.rest)
-    if not shared:
-        return None, turns
-    copy = await edge.in_thread(edge.app.sessions.fork, session_id, past[shared - 1].last)
-    return await edge.app.open_session(copy.id), turns[shared:]
+    async def known(self, session_id: str) -> tuple[Session | None, Sequence[Turn]]:
+        """The session to go on with and the turns that it lacks; None if it shares nothing with them."""
+        app = self._edge.app
+        session: Session | None = None
+        try:
+            if not session_id:
+                return None, (await self._beside([])).turns
+            session = await app.open_session(session_id)
+            missing = (await self._beside([*session.messages])).missing
+            if any(run.session_id == session_id for run in app.running()):
+                session = None  # what it will have said is not known yet
+            elif missing is not None:
+                return session, missing
+            everything = await self._edge.in_thread(app.sessions.messages, session_id)
+        except SessionLocked:
+            everything = await self._edge.in_thread(app.sessions.messages, session_id)
+        except (CallerError, UserError):
+            return None, (await self._beside([])).turns
+        found = await self._beside(everything)
+        if session is not None and found.missing is not None:
+            return session, found.missing
+        shared = found.same.turns - bool(found.same.rest)
+        if not shared:
+            return None, found.turns
+        last = found.past[shared - 1].last
+        copy = await self._edge.in_thread(app.sessions.fork, session_id, last)
+        return await app.open_session(copy.id), found.turns[shared:]
 
+    async def _beside(self, messages: Sequence[Message]) -> Comparison:
+        return await self._edge.in_thread(compare, self._turns, messages, _redact(self._edge), self._is_aside)
 
-async def _missing(edge: "Edge", turns: Sequence[Turn], messages: Sequence[Message]) -> Sequence[Turn] | None:
-    """The turns to add to a session for it to say all that the document says; None: it says other things."""
-    past = remembered(messages)
-    same = await edge.in_thread(agree, turns, past, _redact(edge))
-    if same.turns < len(past):
-        return None
-    rest = [Turn(said="", answer=same.rest)] if same.rest else []
-    return [*rest, *turns[same.turns :]]
+    def _is_aside(self, said: str) -> bool:
+        called = command_in(said)
+        return called is not None and called[0] in SUMMARIES and called[0] not in self._commands
 
 
 def _write_down(session: Session, turns: Sequence[Turn], redact: Redact) -> None:

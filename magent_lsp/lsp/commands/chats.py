@@ -1,10 +1,12 @@
 """Commands for conversations that are held in a document."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
+from magent_lsp.core.messages import Message
 from magent_lsp.core.session import Session
 from magent_lsp.lsp.chat import SUFFIX
 from magent_lsp.lsp.chat.document import Turn, template
@@ -23,14 +25,13 @@ async def open_chat(edge: "Edge", arguments: OpenChatArguments) -> dict[str, str
     """A chat document of a session, new or given; it is opened where the client can open one."""
     if arguments.session_id is not None:
         session = await edge.app.open_session(arguments.session_id)
-        turns = remembered(await edge.in_thread(edge.app.sessions.messages, session.id))
+        said = await edge.in_thread(_turns, edge.app.sessions.messages, session.id)
     else:
         place = to_path(arguments.uri) if arguments.uri else None
         folder = edge.app.holder(place) if place is not None else None
-        session, turns = edge.app.new_session(folder=folder, agent=arguments.agent), []
+        session, said = edge.app.new_session(folder=folder, agent=arguments.agent), []
     path = edge.chat_folder / f"{session.id}{SUFFIX}"
-    said = [Turn(said=turn.said, answer="\n\n".join(turn.texts)) for turn in turns]
-    await edge.in_thread(_write_new, path, _text(session, said))
+    await edge.in_thread(_write_new, path, lambda: _text(session, said))
     edge.spawn(_show(edge, path), name="open chat")
     return {"uri": to_uri(path), "sessionId": session.id}
 
@@ -38,6 +39,11 @@ async def open_chat(edge: "Edge", arguments: OpenChatArguments) -> dict[str, str
 async def send(edge: "Edge", arguments: SendArguments) -> dict[str, Any]:
     """Send the last message of a chat document; the answer is written below it."""
     return acknowledged(await edge.chats.send(arguments.uri))
+
+
+def _turns(read: Callable[[str], Sequence[Message]], session_id: str) -> list[Turn]:
+    past = remembered(read(session_id))
+    return [Turn(said=turn.said, answer="\n\n".join(turn.texts)) for turn in past]
 
 
 def _text(session: Session, turns: list[Turn]) -> str:
@@ -52,10 +58,10 @@ async def _show(edge: "Edge", path: Path) -> None:
         edge.server.message(types.MessageType.Info, f"Magent: open {path} and write below `{YOU}`.")
 
 
-def _write_new(path: Path, text: str) -> None:
+def _write_new(path: Path, text: Callable[[], str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
-        path.write_text(text, encoding="utf-8", newline="\n")
+        path.write_text(text(), encoding="utf-8", newline="\n")
 
 
 COMMANDS = (
