@@ -23,6 +23,7 @@ from magent_lsp.core.session import Session
 from magent_lsp.core.tool import Tool
 from magent_lsp.core.ways import Ways
 from magent_lsp.engine.gate import Gate
+from magent_lsp.engine.guest import GUEST_AGENT
 from magent_lsp.engine.history import normalise
 from magent_lsp.engine.snapshot import Snapshot, Sources
 from magent_lsp.store.blobs import BlobStore
@@ -50,9 +51,6 @@ RUNNER: Final = "magent_lsp.app.runner"
 
 ASK_AGENT: Final = "ask"
 """The read-only agent that answers questions at a place."""
-
-GUEST_AGENT: Final = "guest"
-"""What it may do, agents of other programs may do here."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,7 @@
 """Questions of an agent to the person; the run says that it waits."""
 
+from dataclasses import replace
+
 from magent_lsp.core.request import Answer, Question
 from magent_lsp.engine.run import Run
 
@@ -8,6 +10,8 @@ WAITING = "waiting for you"
 
 async def ask_person(run: Run, question: Question) -> Answer | None:
     """The person's answer; None if they gave none. Time that they take does not count."""
+    if run.guest is not None:
+        question = replace(question, title=f"{run.guest.name}: {question.title}")
     before, doing = run.state, run.doing
     run.state, run.doing = "waiting", WAITING
     run.hooks.tell(

@@ -6,6 +6,9 @@ from typing import Final
 
 from magent_lsp.core.messages import ToolMessage, ToolStatus
 
+GUEST_AGENT: Final = "guest"
+"""What it may do, agents of other programs may do here."""
+
 PATIENCE: Final = 20.0
 """Seconds without a call after which a run ends; the next call begins another."""
 

@@ -134,7 +134,7 @@ def _request(
         session_id=run.root.session.id,
         tool_call_id=call_id,
         tool=tool,
-        title=shown(title),
+        title=shown(f"{guest.name}: {title}" if (guest := run.root.guest) is not None else title),
         reason=shown(decision.reason),
         options=tuple(options),
         command=shown(proposal.command) if proposal and proposal.command is not None else None,

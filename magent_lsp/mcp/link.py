@@ -140,10 +140,13 @@ class Link:
                 try:
                     return await self._enter(door, place)
                 except (OSError, TimeoutError) as error:
-                    why = f" {door.words}, cannot be reached: {str(error) or 'no answer in time'}."
+                    said = str(error) or "it does not answer"
+                    why = (
+                        f"The server of {door.words}, cannot be reached ({said}). If that lasts, restart it."
+                    )
                 except NoEditor as error:
-                    why = f" {error}"
-        raise NoEditor(self._what_to_do(found) + why)
+                    why = str(error)
+        raise NoEditor(why or self._what_to_do(found))
 
     async def _enter(self, door: Door, place: Path) -> _Line:
         if door.protocol != PROTOCOL:

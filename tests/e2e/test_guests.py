@@ -135,10 +135,12 @@ async def test_pictures_searches_and_diagnostics(client: LspClient, tmp_path: Pa
 
 
 async def test_questions_and_proposals_reach_the_person(client: LspClient, tmp_path: Path) -> None:
-    client.on["magent/input"] = lambda params: {"value": "green" if params.get("options") else "Accept"}
     async with guest(tmp_path) as agent:
+        asked_for: list[str] = []
+        client.on["magent/input"] = lambda params: asked_for.append(params["title"]) or {"value": "green"}
         got = await agent.use("ask_user", question="Which colour?", options=["red", "green"])
         assert got.text == "The user chose: green"
+        assert asked_for == ["claude-code: Which colour?"], "the person knows who asks"
         client.on["magent/input"] = lambda params: {"value": "another text"}
         got = await agent.use("propose", title="Commit message", content="fix: it")
         assert "The user's text, which counts from now on:\nanother text" in got.text
@@ -210,6 +212,7 @@ async def test_a_no_changes_nothing_and_the_next_call_is_another_run(
     client.always = "Reject"
     async with guest(tmp_path) as agent:
         got = await edit(agent)
+        assert client.questions[0]["message"].startswith("Magent: claude-code: Edit a.py\n")
         assert got.failed
         assert got.text == "The user rejected this. Nothing was done."
         assert text_of(client) == "x = 1\ny = 2\n"
@@ -309,6 +312,54 @@ async def test_what_the_person_says_to_the_run_comes_with_the_next_answer(
         assert await client.command("magent.steer", runId=run, message="Leave b alone.") == {"ok": True}
         got = await agent.use("read_file", path="b.py")
         assert got.text.endswith("[The user says to you, in the editor:]\nLeave b alone.")
+
+
+async def test_a_person_goes_on_with_what_it_did_as_with_any_session(tmp_path: Path) -> None:
+    files = {"a.py": "x = 1\n"}
+    async with editor(
+        tmp_path, script=[{"text": "Hello."}], settings=SERVED, client=EVENTS, files=files
+    ) as client:
+        await door(tmp_path)
+        async with guest(tmp_path) as agent:
+            await agent.use("read_file", path="a.py")
+        await over(client)
+        session = client.events[-1]["sessionId"]
+        run = await client.command("magent.prompt", prompt="what did it do?", sessionId=session)
+        assert (await client.finished(run["runId"]))["text"] == "Hello."
+        started = next(e for e in client.of_run(run["runId"]) if e["type"] == "run_started")
+        assert started["agent"] == "build"
+
+
+async def test_the_last_session_that_is_resumed_is_never_a_guests(tmp_path: Path) -> None:
+    settings = {**SERVED, "resume": "last"}
+    files = {"a.py": "x = 1\n"}
+    async with editor(
+        tmp_path, script=[{"text": "Hello."}], settings=settings, client=EVENTS, files=files
+    ) as client:
+        await door(tmp_path)
+        async with guest(tmp_path) as agent:
+            await agent.use("read_file", path="a.py")
+        await over(client)
+        session = client.events[-1]["sessionId"]
+        run = await client.command("magent.prompt", prompt="hello")
+        assert run["sessionId"] != session
+
+
+async def test_own_runs_go_on_meanwhile(tmp_path: Path) -> None:
+    files = {"a.py": "x = 1\n"}
+    async with editor(
+        tmp_path, script=[{"text": "Hello."}], settings=SERVED, client=EVENTS, files=files
+    ) as client:
+        client.always = lambda params: NO_ANSWER
+        client.open("a.py")
+        await door(tmp_path)
+        async with guest(tmp_path) as agent:
+            working = asyncio.create_task(edit(agent))
+            request = await asked(client)
+            run = await client.command("magent.prompt", prompt="hello")
+            assert (await client.finished(run["runId"]))["text"] == "Hello."
+            await client.command("magent.respond", requestId=request["requestId"], reply="allow_once")
+            assert not (await working).failed
 
 
 # -- cancelling -------------------------------------------------------------------------------------

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from magent_lsp.app.guests.house import House
-from magent_lsp.app.magent import GUEST_AGENT
 from magent_lsp.core.errors import CallerError, MagentError
 from magent_lsp.core.events import PermissionRequested, RunEvent, RunFinished, ToolCallEvent
 from magent_lsp.core.messages import ToolMessage
 from magent_lsp.core.request import RunRequest
-from magent_lsp.engine.guest import Guest, GuestCall
+from magent_lsp.engine.guest import GUEST_AGENT, Guest, GuestCall
 
 Waiting = Callable[[str], None]
 """Told in words that a call waits for the person."""
@@ -96,7 +95,8 @@ class Visit:
     def _hear(self, event: RunEvent) -> None:
         match event:
             case PermissionRequested(request=request):
-                self._tell(request.tool_call_id, f"Waiting for the user's permission: {request.title}")
+                what = request.title.removeprefix(f"{self._name}: ")
+                self._tell(request.tool_call_id, f"Waiting for the user's permission: {what}")
             case ToolCallEvent(phase="started", name=name) if name in _ASKING:
                 self._tell(event.tool_call_id, "Waiting for the user's answer in the editor")
 

@@ -317,7 +317,7 @@ function M.event(run, event)
   if run.parent then
     return
   end
-  local how = config.current.chat.open
+  local how = run.agent == 'guest' and 'never' or config.current.chat.open
   local begins = event.type == 'run_started' and (how == 'always' or how == 'answer' and run.agent == 'ask')
   local ends = event.type == 'run_finished'
   if begins or (ends and how ~= 'never' and readable(run, event)) then

@@ -92,11 +92,12 @@ function M.with_edits(session)
   return found
 end
 
----The session that was last spoken in.
+---The session that was last spoken in; what agents of other programs do here is no conversation.
 function M.last_session()
   for index = #order, 1, -1 do
-    if not M.all[order[index]].parent then
-      return M.all[order[index]].session
+    local run = M.all[order[index]]
+    if not run.parent and run.agent ~= 'guest' then
+      return run.session
     end
   end
 end
