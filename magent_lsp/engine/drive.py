@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Final
+from weakref import WeakKeyDictionary
 
 from magent_lsp.core.agent import Agent
 from magent_lsp.core.document import Document
@@ -38,13 +39,14 @@ from magent_lsp.engine.scopes import Target
 from magent_lsp.engine.served import Served
 from magent_lsp.engine.session_hooks import SessionHooks
 from magent_lsp.engine.skills import load_skill
-from magent_lsp.engine.slash import Builtin, Expanded, agent_at_work, expand_prompt, is_builtin
+from magent_lsp.engine.slash import Builtin, Expanded, agent_at_work, expand_prompt
 from magent_lsp.engine.snapshot import Snapshot
 from magent_lsp.engine.subagents import Subagents
-from magent_lsp.engine.summaries import TOLD
+from magent_lsp.engine.summaries import needs_model
 from magent_lsp.engine.telemetry import Telemetry
 from magent_lsp.engine.titles import Titles
 from magent_lsp.engine.trace import Trace
+from magent_lsp.engine.view import View
 from magent_lsp.engine.window import Window
 from magent_lsp.permissions.place import Place
 from magent_lsp.store.dirs import Dirs
@@ -85,6 +87,7 @@ class Driver:
         )
         self._builtins: Mapping[str, Builtin] = {**builtins, **about.commands()}
         self._session_hooks = SessionHooks(host, sessions)
+        self._views: WeakKeyDictionary[Session, View] = WeakKeyDictionary()
         self._telemetry = Telemetry()
         self._titles = Titles()
         self._told = settled
@@ -114,6 +117,7 @@ class Driver:
             emit=Emitter(run_id, session.id, sinks, self._host.redact, self._host.unfinished),
             place=self.place(session),
             trace=trace,
+            view=self._views.setdefault(session, View()),
             parent=parent,
             guest=guest,
         )
@@ -146,7 +150,7 @@ class Driver:
 
     async def _work(self, run: Run, executor: Executor, subagents: Subagents) -> StopReason:
         told = ""
-        if run.parent is not None or not is_builtin(run, self._builtins):
+        if run.parent is not None or needs_model(run.request.prompt, run.snapshot.commands):
             told = await self._session_hooks.begin(run)
         if run.guest is not None:
             return await self._receive(run, executor, run.guest)
@@ -154,10 +158,12 @@ class Driver:
         if expanded.answer is not None:
             if expanded.command == "clear":
                 await self._session_hooks.cleared(run)
-            return self._answered(run, expanded.answer, apart=expanded.command not in TOLD)
+            return self._answered(run, expanded.answer)
         await connect(run)
         if expanded.subagent is not None:
             result = await subagents.delegate(expanded.subagent, expanded.prompt, False)
+            run.session.append(_user_message(run, run.request.prompt))
+            run.session.append(AssistantMessage(id=_message_id(), text=result.text))
             return self._answered(run, result.text)
         run.tools = tuple(self.offered(run.agent, run.snapshot, run))
         settings = await self._settings(run)
@@ -235,18 +241,15 @@ class Driver:
             path = await asyncio.to_thread(suggested, run.session.folder, topic, date.today())
         return f"Plan file: {path}"
 
-    def _answered(self, run: Run, text: str, *, apart: bool = False) -> StopReason:
-        """End with an answer that is not the model's turn; `apart` keeps it out of the conversation."""
+    def _answered(self, run: Run, text: str) -> StopReason:
+        """End with an answer that is not the model's turn."""
         run.text = text
-        if not apart:
-            run.session.append(_user_message(run, run.request.prompt))
-            run.session.append(AssistantMessage(id=_message_id(), text=text))
         run.emit(TextDeltaEvent(text=text))
         return "end_turn"
 
     def _announce(self, run: Run) -> None:
         scope = run.scope
-        spoken = run.parent is None and not is_builtin(run, self._builtins)
+        spoken = run.parent is None and needs_model(run.request.prompt, run.snapshot.commands)
         if spoken and not run.session.title:
             run.names_session = True
             run.session.rename(title_from(run.host.redact(run.request.prompt)))
