@@ -13,7 +13,7 @@ MANIFEST = Path(__file__).with_name("package.json")
 MACHINE = frozenset(
     {
         *("permission", "hooks", "mcpServers", "apiBase", "apiKeyCommand", "model", "smallModel"),
-        *("modelSettings", "bash", "instructions", "telemetry"),
+        *("modelSettings", "bash", "instructions", "telemetry", "serveMcp"),
     }
 )
 """Settings that run code, choose where code and keys go, or loosen a rule: a repository's own
@@ -38,7 +38,7 @@ OWN: dict[str, dict[str, Any]] = {
         "scope": "machine",
         "markdownDescription": 'The command that starts the server, such as `["/path/magent-lsp", "serve"]` '
         'or `["python", "-m", "magent_lsp", "serve"]`. Empty: it is looked for in the active Python '
-        "environment, on the PATH and in `~/.local/bin`.",
+        "environment, on the PATH, and where pipx and uv put programs.",
     },
     "magentLsp.chat.open": {
         "type": "boolean",

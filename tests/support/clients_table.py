@@ -72,7 +72,7 @@ ROWS = (
         "Change only the selected lines",
         Cell("`C-c m r`", r':scope "region"'),
         Cell("`:Magent edit`", r"extra\.scope = "),
-        Without(r"scope: \"region\""),
+        Cell("`Alt+M e`", r'scope: .*"region"'),
         Without(r'"scope"'),
     ),
     Row(
@@ -191,7 +191,7 @@ ROWS = (
         "Highlights where it works",
         Cell("overlay", r"defun magent-lsp--highlight"),
         Cell("highlight", r"MagentScope"),
-        Without(r"target_updated"),
+        Cell("highlight", r"createTextEditorDecorationType"),
         Without(r"target_updated"),
     ),
     Row(
@@ -219,7 +219,7 @@ ROWS = (
         "Finds the server",
         Cell("`PATH`, an option", r"executable-find"),
         Cell("`PATH`, an option", r"executable\(program\)"),
-        Cell("setting, Python environment, `PATH`", r"getActiveEnvironmentPath"),
+        Cell("setting, Python environment, `PATH`, pipx, uv", r'"UV_TOOL_DIR"'),
         Cell("as the client does", r"magent"),
     ),
 )

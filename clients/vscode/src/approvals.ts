@@ -100,7 +100,13 @@ export class Approvals implements Disposable {
   // Another editor under the hands of somebody who types would swallow keys: wait for a pause.
   private async showSoon(request: PermissionRequest): Promise<void> {
     if (request.diff === undefined || !workspace.getConfiguration("magentLsp").get("approvals.diffEditor", true)) return;
-    while (Date.now() - this.typed < QUIET_MS) await new Promise((done) => setTimeout(done, 200));
+    let left = 0;
+    do {
+      await new Promise((done) => setTimeout(done, left));
+      // On a busy machine keys may be on their way to us; they are here before the window has done this.
+      await commands.executeCommand("setContext", "magentLsp.waiting", this.conversations.pending.size > 0);
+      left = this.typed + QUIET_MS - Date.now();
+    } while (left > 0);
     if ([...this.conversations.pending.keys()][0] === request.requestId) await this.show(request.requestId);
   }
 

@@ -60,11 +60,9 @@ export class Chat implements WebviewViewProvider, Disposable {
 
   private async reveal(): Promise<void> {
     if (this.view?.visible || !workspace.getConfiguration("magentLsp").get("chat.open", true)) return;
+    // Whoever types goes on typing where they are.
     if (this.view) this.view.show(true);
-    else {
-      await commands.executeCommand("magentLsp.chat.focus");
-      await commands.executeCommand("workbench.action.focusActiveEditorGroup");
-    }
+    else await commands.executeCommand("magentLsp.chat.focus", { preserveFocus: true });
   }
 
   private async heard(message: FromView): Promise<void> {

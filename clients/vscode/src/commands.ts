@@ -7,6 +7,7 @@ import { Chat } from "./chat";
 import type { Choices } from "./choices";
 import type { Connection } from "./connection";
 import type { Conversations } from "./conversations";
+import { linesOf, lineWords } from "./lines";
 import type { Reply, Started } from "./protocol";
 import { showMenu } from "./status";
 
@@ -32,6 +33,7 @@ export function registerCommands(parts: Parts): Disposable[] {
   const { conversations, connection, choices, approvals, chat } = parts;
   const all: Record<string, (...args: never[]) => unknown> = {
     prompt: () => prompt(parts),
+    edit: () => edit(parts),
     ask: () => ask(parts),
     explain: () => askAbout(connection, editor(), "/explain"),
     openChat: () => chat.focus(),
@@ -70,6 +72,30 @@ async function prompt({ connection, choices }: Parts): Promise<void> {
   if (!text) return;
   const place = Chat.place(active);
   await connection.execute<Started>("magent.prompt", { prompt: text, ...place, ...choices.agent(), ...choices.model() });
+}
+
+/** As `prompt`, but what leaves the lines of the selection, or of the cursor, is denied by the server. */
+async function edit({ connection, choices }: Parts): Promise<void> {
+  const active = editor();
+  if (!active) return;
+  const { document, selection } = active;
+  if (document.uri.scheme !== "file") {
+    void window.showInformationMessage("Magent: go to a file, or save this text as one; only lines of a file can be changed alone.");
+    return;
+  }
+  const words = lineWords(linesOf(selection)).slice(1);
+  const text = await window.showInputBox({
+    title: `Magent: what shall be done with ${words.includes("-") ? "lines" : "line"} ${words}? Nothing else is changed.`,
+    placeHolder: "Say it more clearly",
+  });
+  if (!text) return;
+  await connection.execute<Started>("magent.prompt", {
+    prompt: text,
+    ...Chat.place(active),
+    scope: selection.isEmpty ? "line" : "region",
+    ...choices.agent(),
+    ...choices.model(),
+  });
 }
 
 async function ask({ connection }: Parts): Promise<void> {

@@ -2,6 +2,7 @@
 
 import { EventEmitter } from "vscode";
 
+import { linesOf, lineWords } from "./lines";
 import type { Envelope, PermissionRequest, Range, RunFinished, Started } from "./protocol";
 import { type Change, Thread } from "./thread";
 
@@ -10,6 +11,13 @@ export interface Running {
   sessionId: string;
   agent: string;
   model: string;
+}
+
+/** The place that a run may change and nothing else; without one its run is over. */
+export interface Target {
+  runId: string;
+  uri?: string;
+  range?: Range;
 }
 
 export class Conversations {
@@ -37,6 +45,7 @@ export class Conversations {
   private readonly shown = new EventEmitter<Thread | undefined>();
   private readonly answered = new EventEmitter<string>();
   private readonly started = new EventEmitter<Running>();
+  private readonly targets = new EventEmitter<Target>();
   /** The current conversation grew. */
   readonly onChange = this.changes.event;
   /** What runs, waits or costs changed. */
@@ -46,6 +55,8 @@ export class Conversations {
   /** With the id of a request that nobody need answer any more. */
   readonly onAnswered = this.answered.event;
   readonly onStarted = this.started.event;
+  /** A run has a target, it moved, or the run is over. */
+  readonly onTarget = this.targets.event;
 
   /** Take an event of the server. */
   take(envelope: Envelope): void {
@@ -55,6 +66,10 @@ export class Conversations {
     const changes = thread.apply(envelope, this.nested.has(runId));
     if (thread === this.current) this.changes.fire(changes);
     switch (event.type) {
+      case "run_started":
+      case "target_updated":
+        if (!this.nested.has(runId)) this.targets.fire({ runId, uri: event.uri, range: event.range });
+        break;
       case "permission_requested":
         this.pending.set(event.requestId, event);
         break;
@@ -91,9 +106,10 @@ export class Conversations {
   }
 
   /** A run was started about a place: the arguments of its command, and the answer. */
-  about({ uri, range }: { uri?: string; range?: Range }, { runId, sessionId }: Started): void {
+  about({ uri, range, scope }: { uri?: string; range?: Range; scope?: string }, { runId, sessionId }: Started): void {
     const thread = this.thread(sessionId);
-    const changes = uri ? thread.about(runId, placeWords(uri, range)) : [];
+    const place = uri && range && scope ? `only ${nameOf(uri)}${lineWords(linesOf(range))}` : uri && placeWords(uri, range);
+    const changes = place ? thread.about(runId, place) : [];
     if (thread === this.current) this.changes.fire(changes);
   }
 
@@ -111,6 +127,7 @@ export class Conversations {
   /** The server has gone: nothing runs or waits any more. */
   interrupt(): void {
     for (const requestId of this.pending.keys()) this.answered.fire(requestId);
+    for (const runId of this.running.keys()) this.targets.fire({ runId });
     this.pending.clear();
     for (const thread of this.threads.values()) {
       const changes = thread.interrupt();
@@ -134,13 +151,15 @@ export class Conversations {
     this.model = event.model;
     this.doing = "thinking";
     const thread = this.thread(sessionId);
-    // The newest run is what a person wants to see, unless they look at one that is still at work.
-    if (thread !== this.current && !this.runHere) this.show(thread);
+    // The newest run is what a person wants to see, unless they look at one that is still at work, or it is
+    // that of another program's agent.
+    if (event.agent !== "guest" && thread !== this.current && !this.runHere) this.show(thread);
     this.started.fire(run);
   }
 
   private end(runId: string, event: RunFinished): void {
     this.running.delete(runId);
+    this.targets.fire({ runId });
     this.costUsd += event.usage.costUsd ?? 0;
     if (event.edits.some((edit) => edit.outcome === "applied")) this.changed.push(runId);
   }
@@ -148,9 +167,10 @@ export class Conversations {
 
 /** `indent.py:13-15`, or the name alone for a cursor. */
 export function placeWords(uri: string, range?: Range): string {
-  const name = decodeURIComponent(uri.slice(uri.lastIndexOf("/") + 1));
-  if (!range) return name;
-  const { start, end } = range;
-  if (start.line !== end.line) return `${name}:${start.line + 1}-${end.line + 1}`;
-  return start.character === end.character ? name : `${name}:${start.line + 1}`;
+  const isCursor = range?.start.line === range?.end.line && range?.start.character === range?.end.character;
+  return range && !isCursor ? nameOf(uri) + lineWords(linesOf(range)) : nameOf(uri);
+}
+
+function nameOf(uri: string): string {
+  return decodeURIComponent(uri.slice(uri.lastIndexOf("/") + 1));
 }

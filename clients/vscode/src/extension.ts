@@ -10,6 +10,7 @@ import { Connection } from "./connection";
 import { Conversations } from "./conversations";
 import { serveDialogs } from "./dialogs";
 import { Status } from "./status";
+import { Targets } from "./targets";
 
 let connection: Connection | undefined;
 
@@ -24,6 +25,7 @@ export async function activate(context: ExtensionContext): Promise<void> {
     approvals,
     chat,
     new Status(conversations, opened),
+    new Targets(conversations),
     window.registerWebviewViewProvider("magentLsp.chat", chat, { webviewOptions: { retainContextWhenHidden: true } }),
     ...registerCommands({ conversations, connection: opened, choices, approvals, chat }),
   );

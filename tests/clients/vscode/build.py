@@ -29,14 +29,26 @@ def entry() -> Path:
     return folder / "node_modules/code-server/out/node/entry.js"
 
 
+def packages() -> Path:
+    """What the extension is built with."""
+    folder = cache() / "vscode-extension/node_modules"
+    if not folder.is_dir():
+        missing("the extension's npm packages", HOW)
+    return folder
+
+
 def copy_of_source(folder: Path) -> Path:
     """The extension's source in a folder of its own, with the packages it is built with."""
-    packages = cache() / "vscode-extension/node_modules"
-    if not packages.is_dir():
-        missing("the extension's npm packages", HOW)
     shutil.copytree(SOURCE, folder, ignore=shutil.ignore_patterns("node_modules", "dist", "*.vsix"))
-    (folder / "node_modules").symlink_to(packages)
+    (folder / "node_modules").symlink_to(packages())
     return folder
+
+
+def esbuild(source: Path, target: Path, *options: str) -> None:
+    """Make one CommonJS file of a source and what it imports."""
+    program = packages() / ".bin/esbuild"
+    command = [str(program), str(source), "--bundle", "--platform=node", "--format=cjs", *options]
+    subprocess.run([*command, f"--outfile={target}"], check=True, capture_output=True, timeout=60)
 
 
 def npm(folder: Path, script: str) -> subprocess.CompletedProcess[str]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.clients.vscode.build import install, make_vsix
+from tests.clients.vscode.server import CodeServer
 from tests.support.editors import Desk, missing, need
 
 if importlib.util.find_spec("playwright") is None and os.environ.get("CI", "").lower() != "true":
@@ -53,28 +54,58 @@ def browser() -> Iterator[Any]:
         browser.close()
 
 
+@pytest.fixture(scope="module")
+def code_server(extensions: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CodeServer]:
+    """VS Code with these extensions; every window of a module finds it as if none had been there before."""
+    server = CodeServer(extensions, tmp_path_factory.mktemp("code-server"))
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def tab(browser: Any) -> Iterator[Any]:
+    """The browser's tab in which the windows of a module are, one after the other."""
+    from tests.clients.vscode.window import open_tab
+
+    tab = open_tab(browser)
+    yield tab
+    tab.context.close()
+
+
 @pytest.fixture
 def open_window(
-    desk: Desk, extensions: Path, browser: Any, pictures: Path, tmp_path: Path, request: pytest.FixtureRequest
+    desk: Desk,
+    code_server: CodeServer,
+    tab: Any,
+    pictures: Path,
+    request: pytest.FixtureRequest,
 ) -> Iterator[Callable[..., Any]]:
-    """Opens VS Code at the desk: `open_window({"magentLsp.model": …})`; our server runs when it returns."""
-    from tests.clients.vscode.window import CodeServer, Window
+    """Opens VS Code at the desk: `open_window({"magentLsp.model": …})`; our server runs when it returns.
 
-    closing: list[Callable[[], None]] = []
+    A second window takes the place of the first. `program` is where our server is installed, if not on the
+    PATH of VS Code; None is nowhere. With `ready=False` it is not waited for.
+    """
+    from tests.clients.vscode.window import Window
+
     windows: list[Window] = []
 
-    def start(settings: Mapping[str, Any] | None = None, *, ready: bool = True) -> Window:
-        server = CodeServer(desk, extensions, tmp_path / f"data-{len(windows)}", dict(settings or {}))
-        closing.append(server.close)
-        window = Window(browser, server, desk, pictures)
-        closing.append(window.close)
-        windows.append(window)
+    def leave() -> None:
+        if windows:
+            windows[-1].picture(f"last-{request.node.name}-{len(windows) - 1}")
+            windows[-1].close()
+
+    def start(
+        settings: Mapping[str, Any] | None = None,
+        *,
+        ready: bool = True,
+        program: Path | None = code_server.program,
+    ) -> Window:
+        leave()
+        url = code_server.prepare(desk, settings or {}, program)
+        windows.append(Window(tab, url, desk, pictures))
         if ready:
-            window.wait_ready()
-        return window
+            windows[-1].wait_ready()
+        return windows[-1]
 
     yield start
-    for number, window in enumerate(windows):
-        window.picture(f"last-{request.node.name}-{number}")
-    for close in reversed(closing):
-        close()
+    leave()

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -16,13 +17,11 @@ NEW = "    body = line.lstrip(BLANKS)\n    return line.removesuffix(body)"
 Open = Callable[..., Window]
 
 
-def edits(desk: Desk) -> None:
-    """Have the model make one edit, and say so."""
+def edits(desk: Desk) -> tuple[dict[str, Any], ...]:
+    """Replies of the model: it makes one edit, and says so."""
     first = "`lstrip` runs **once**; naming its result says why."
-    desk.model.queue(
-        calling("edit_file", first, path=desk.name, old_string=OLD, new_string=NEW),
-        {"text": "`indent_of` now says what it takes away:\n\n```python\nindent_of('  x')  # '  '\n```\n"},
-    )
+    last = "`indent_of` now says what it takes away:\n\n```python\nindent_of('  x')  # '  '\n```\n"
+    return calling("edit_file", first, path=desk.name, old_string=OLD, new_string=NEW), {"text": last}
 
 
 def waiting(window: Window) -> None:
@@ -39,7 +38,7 @@ def last_answer(desk: Desk) -> str:
 
 @pytest.mark.covers("edit")
 def test_an_edit_is_chosen_seen_accepted_and_undone(desk: Desk, open_window: Open) -> None:
-    edits(desk)
+    desk.model.queue(*edits(desk))
     window = open_window()
     window.open(desk.name)
     before = window.text()
@@ -68,7 +67,7 @@ def test_what_the_lightbulb_offers(desk: Desk, open_window: Open) -> None:
     window = open_window()
     window.open(desk.name)
     window.select_lines(13, 15)
-    window.page.locator(".lightBulbWidget, .codicon-gutter-lightbulb").first.wait_for()
+    window.lightbulb.wait_for()
     window.press("Control+.")
     window.actions().first.wait_for()
     window.picture("lightbulb")
@@ -78,7 +77,7 @@ def test_what_the_lightbulb_offers(desk: Desk, open_window: Open) -> None:
 
 @pytest.mark.covers("reject")
 def test_a_rejected_edit_changes_nothing(desk: Desk, open_window: Open) -> None:
-    edits(desk)
+    desk.script(*edits(desk))
     window = open_window()
     window.open(desk.name)
     before = window.text()
@@ -95,7 +94,7 @@ def test_a_rejected_edit_changes_nothing(desk: Desk, open_window: Open) -> None:
 
 
 def test_a_reason_sends_the_agent_on(desk: Desk, open_window: Open) -> None:
-    edits(desk)
+    desk.model.queue(*edits(desk))
     window = open_window()
     window.open(desk.name)
     window.select_lines(13, 15)
@@ -113,7 +112,7 @@ def test_two_edits_are_asked_one_after_the_other(desk: Desk, open_window: Open) 
     two = calling(
         "edit_file", path=desk.name, old_string="import BLANKS", new_string="import BLANKS as WHITE"
     )
-    desk.model.queue({"text": "Two.", "calls": one["calls"] + two["calls"]}, {"text": "Done."})
+    desk.script({"text": "Two.", "calls": one["calls"] + two["calls"]}, {"text": "Done."})
     window = open_window()
     window.open(desk.name)
     before = window.text()
@@ -133,7 +132,7 @@ def test_two_edits_are_asked_one_after_the_other(desk: Desk, open_window: Open) 
 
 @pytest.mark.covers("unsaved text")
 def test_unsaved_text_survives(desk: Desk, open_window: Open) -> None:
-    edits(desk)
+    desk.script(*edits(desk))
     window = open_window()
     window.open(desk.name)
     window.select_lines(1, 1)
@@ -155,7 +154,7 @@ def test_unsaved_text_survives(desk: Desk, open_window: Open) -> None:
 
 
 def test_nobody_who_types_loses_keys_to_a_diff(desk: Desk, open_window: Open) -> None:
-    desk.model.queue(
+    desk.script(
         {**calling("edit_file", path=desk.name, old_string=OLD, new_string=NEW), "first_delay": 2},
         {"text": "Done."},
     )
@@ -182,7 +181,7 @@ def test_nobody_who_types_loses_keys_to_a_diff(desk: Desk, open_window: Open) ->
 
 @pytest.mark.covers("new file")
 def test_a_new_file_and_a_command(desk: Desk, open_window: Open) -> None:
-    desk.model.queue(
+    desk.script(
         calling(
             "write_file",
             "I add the test.",

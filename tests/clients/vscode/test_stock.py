@@ -4,16 +4,15 @@ import json
 import os
 import re
 import signal
-import subprocess
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.clients.vscode.build import cache, install
-from tests.support.editors import REPOSITORY, Desk, calling, missing, need, wait_until
+from tests.clients.vscode.build import esbuild, install, packages
+from tests.support.editors import REPOSITORY, Desk, calling, wait_until
 
 pytestmark = [pytest.mark.editor, pytest.mark.timeout(300)]
 
@@ -39,20 +38,14 @@ WRAPPER = """<?xml version="1.0" encoding="utf-8"?>
 
 
 @pytest.fixture(scope="session")
-def generic(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def extensions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of extensions that holds the guide's lines as an extension, and nothing else."""
     folder = tmp_path_factory.mktemp("generic")
-    packages = cache() / "vscode-extension/node_modules"
-    if not packages.is_dir():
-        missing("the extension's npm packages", "tests/clients/vscode/install.sh")
     match = re.search(r"```js\n(.*?)```", GUIDE, re.DOTALL)
     assert match, "the guide has no lines for VS Code"
     (folder / "source.js").write_text(match[1])
-    (folder / "node_modules").symlink_to(packages)
-    bundle = ["--bundle", "--platform=node", "--format=cjs", "--external:vscode"]
-    command = [str(packages / ".bin/esbuild"), "source.js", *bundle, "--outfile=extension.js"]
-    need("node", "install Node.js 20")
-    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=60)
+    (folder / "node_modules").symlink_to(packages())
+    esbuild(folder / "source.js", folder / "extension.js", "--external:vscode")
     with zipfile.ZipFile(folder / "generic.vsix", "w") as archive:
         archive.writestr("extension.vsixmanifest", WRAPPER)
         archive.writestr("extension/package.json", json.dumps(MANIFEST))
@@ -62,25 +55,11 @@ def generic(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def window(
-    desk: Desk, generic: Path, browser: Any, pictures: Path, tmp_path: Path, request: pytest.FixtureRequest
-) -> Iterator[Any]:
+def window(desk: Desk, open_window: Callable[..., Any]) -> Any:
     """VS Code at the desk, in the desk's file."""
-    from tests.clients.vscode.window import CodeServer, Window
-
-    program = tmp_path / "bin/magent-lsp"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {" ".join(desk.server[:-1])} "$@"\n')
-    program.chmod(0o755)
-    # VS Code asks the person's shell for the PATH.
-    (desk.home / ".profile").write_text(f'export PATH="{program.parent}:$PATH"\n')
-    server = CodeServer(desk, generic, tmp_path / "data", {})
-    window = Window(browser, server, desk, pictures)
+    window = open_window(ready=False)
     window.open(desk.name)
-    yield window
-    window.picture(f"last-{request.node.name}")
-    window.close()
-    server.close()
+    return window
 
 
 def answer(window: Any, title: str) -> None:

@@ -1,96 +1,60 @@
 """VS Code in a browser, driven as a person drives it: keys, clicks and what can be seen."""
 
-import json
 import re
-import shutil
-import subprocess
 import time
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
 
-from playwright.sync_api import Browser, ElementHandle, Frame, Locator, Page, TimeoutError
+from playwright.sync_api import Browser, ElementHandle, Frame, Locator, Page
 
-from tests.clients.vscode.build import entry
 from tests.support.editors import Desk, wait_until
 
-SETTINGS: dict[str, Any] = {
-    "workbench.startupEditor": "none",
-    "workbench.colorTheme": "Default Dark Modern",
-    "workbench.tips.enabled": False,
-    "telemetry.telemetryLevel": "off",
-    "chat.disableAIFeatures": True,
-    "chat.commandCenter.enabled": False,
-    "files.autoSave": "off",
-    "git.enabled": False,
-    "extensions.autoUpdate": False,
-    "editor.minimap.enabled": False,
-    "editor.fontSize": 13,
-    "window.commandCenter": False,
-}
+SECONDS = 60
+"""What happens at all happens within these, also on a machine that does much besides."""
 
 
-class CodeServer:
-    """The process that serves VS Code for a desk."""
+MARKED = """() => {
+  const editor = document.querySelector(".editor-instance");
+  const tops = new Map([...editor.querySelectorAll(".view-line")].map((line) => [line.style.top, line]));
+  const label = (line) => [...line.querySelectorAll("[class*=ced-]")]
+    .map((part) => getComputedStyle(part, "::after").content.replaceAll('"', ""))
+    .find((text) => text && text !== "none") ?? "";
+  return [...editor.querySelectorAll(".view-overlays > div")]
+    .filter((row) => row.querySelector(".cdr[class*=ced-]"))
+    .sort((a, b) => parseInt(a.style.top) - parseInt(b.style.top))
+    .map((row) => tops.get(row.style.top))
+    .map((line) => [line.textContent, label(line)]);
+}"""
+"""Each line with a decoration of an extension over its whole width: its text, and what stands behind it."""
 
-    def __init__(self, desk: Desk, extensions: Path, folder: Path, settings: dict[str, Any]) -> None:
-        given = {**SETTINGS, "magentLsp.server.command": desk.server, **settings}
-        # Where VS Code looks for a person's settings changed between its versions.
-        for place in ("User", "Machine"):
-            (folder / place).mkdir(parents=True)
-            (folder / place / "settings.json").write_text(json.dumps(given))
-        command = ["node", str(entry()), "--auth", "none", "--bind-addr", "127.0.0.1:0"]
-        command += ["--user-data-dir", str(folder), "--extensions-dir", str(extensions)]
-        command += ["--disable-telemetry", "--disable-update-check", "--disable-workspace-trust"]
-        command += ["--disable-getting-started-override", str(desk.root)]
-        node = shutil.which("node")
-        assert node is not None
-        env = {**desk.env, "EXTENSIONS_GALLERY": '{"serviceUrl":""}'}
-        self._log = folder / "code-server.log"
-        with self._log.open("w") as log:
-            self._process = subprocess.Popen(
-                [node, *command[1:]], env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log
-            )
-        self.url = self._address()
 
-    def _address(self) -> str:
-        found: list[str] = []
-
-        def listening() -> bool:
-            text = self._log.read_text()
-            assert self._process.poll() is None, text
-            found[:] = re.findall(r"listening on (http://\S+?)/?\s", text)
-            return bool(found)
-
-        wait_until(listening, 30, "code-server listens")
-        return found[0]
-
-    def close(self) -> None:
-        """End it and what it started."""
-        self._process.terminate()
-        try:
-            self._process.wait(10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+def open_tab(browser: Browser) -> Page:
+    """A tab of a browser, for one window after the other: what the first has loaded, the next need not."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    tab = context.new_page()
+    tab.set_default_timeout(SECONDS * 1000)
+    tab.on("dialog", lambda dialog: dialog.accept())  # yes, leave what is not saved
+    return tab
 
 
 class Window:
     """A window with a workspace, its editor, chat and status bar."""
 
-    def __init__(self, browser: Browser, server: CodeServer, desk: Desk, pictures: Path) -> None:
+    def __init__(self, tab: Page, url: str, desk: Desk, pictures: Path) -> None:
         self.desk = desk
         self._pictures = pictures
-        self._context = browser.new_context(viewport={"width": 1280, "height": 800})
-        self._context.grant_permissions(["clipboard-read", "clipboard-write"])
-        self.page: Page = self._context.new_page()
-        self.page.set_default_timeout(40_000)
-        self.page.goto(f"{server.url}/?folder={quote(str(desk.root))}")
-        self.page.locator(".monaco-workbench").wait_for()
+        self.page = tab
+        self.page.goto(url)
+        self.page.locator(".explorer-folders-view .monaco-list-row").first.wait_for()  # it takes keys
 
     def close(self) -> None:
-        """Leave without being asked whether to save."""
-        self._context.close()
+        """Leave, and forget what VS Code keeps in the browser: layout, open files, unsaved text, choices."""
+        origin = self.page.evaluate("location.origin")
+        self.page.goto("about:blank")
+        session = self.page.context.new_cdp_session(self.page)
+        session.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})
+        session.detach()
+        wait_until(lambda: not self.desk.server_pids(), SECONDS, "our server ends with its window")
 
     # -- doing --------------------------------------------------------------------------------------
 
@@ -105,32 +69,27 @@ class Window:
 
     def quick_input(self, key: str) -> Locator:
         """The box at the top that a key opens."""
+        self.page.locator("iframe.webview:not(.ready)").wait_for(state="detached")  # it would swallow the key
         box = self.page.locator(".quick-input-widget input[type=text]")
-        for _ in range(10):  # a view that is just being made swallows keys
-            self.press(key)
-            try:
-                box.wait_for(timeout=3000)
-                break
-            except TimeoutError:
-                continue
+        self.press(key)
+        box.wait_for()
         return box
 
     def run(self, title: str) -> None:
         """Run a command by its title in the palette."""
         self.quick_input("F1").fill(f">{title}")
-        row = self.page.locator(".quick-input-list .monaco-list-row", has_text=title).first
+        row = self.chosen(title)
         row.wait_for()
         self.press("Enter")
         row.wait_for(state="hidden")
 
     def open(self, name: str) -> None:
         """Open a file of the workspace and click into it."""
+        last = name.rpartition("/")[2]
         self.quick_input("Control+p").fill(name)
-        self.page.locator(
-            ".quick-input-list .monaco-list-row", has_text=name.rpartition("/")[2]
-        ).first.wait_for()
+        self.chosen(last).wait_for()
         self.press("Enter")
-        self.tab(name.rpartition("/")[2]).wait_for()
+        self.page.locator(f".tab.active[data-resource-name='{last}']").wait_for()
         self.page.locator(".editor-instance .view-line").first.click()
 
     def select_lines(self, first: int, last: int) -> None:
@@ -142,20 +101,31 @@ class Window:
 
     def action(self, title: str) -> None:
         """Choose a code action from the menu of Ctrl+."""
+        self.lightbulb.wait_for()
+        self.press("Control+.")
         row = self.actions().filter(has_text=re.compile(f"^{re.escape(title)}$"))
-        for _ in range(20):  # the server may not have begun yet
-            self.press("Control+.")
-            try:
-                row.first.wait_for(timeout=1500)
-                break
-            except TimeoutError:
-                self.press("Escape")
+        row.first.wait_for()
         box = row.first.bounding_box()
-        assert box is not None, f"there is no action {title!r}"
+        assert box is not None
         # Something covers the menu until the pointer has moved.
         self.page.mouse.move(box["x"] + 20, box["y"] + 5)
         self.page.mouse.move(box["x"] + 30, box["y"] + 9)
         row.first.click()
+
+    def chord(self, *keys: str) -> None:
+        """Press keys that are one key of ours; VS Code says when it waits for the second."""
+        first, second = keys
+        self.press(first)
+        waiting = self.page.locator(".statusbar-item", has_text="Waiting for second key of chord")
+        waiting.wait_for()
+        self.press(second)
+        waiting.wait_for(state="hidden")
+
+    def context_menu(self, *titles: str) -> None:
+        """Choose from the menu of the right button at the cursor, and its sub-menus."""
+        self.press("Shift+F10")
+        for title in titles:
+            self.page.locator(".monaco-menu .action-menu-item", has_text=title).click()
 
     def answer_box(self, text: str, title: str) -> None:
         """Fill in the input box that has a title."""
@@ -177,6 +147,10 @@ class Window:
         """The tab of a file."""
         return self.page.locator(f".tab[data-resource-name='{name}']")
 
+    def chosen(self, title: str) -> Locator:
+        """The row of the box at the top that Enter takes."""
+        return self.page.locator(".quick-input-list .monaco-list-row.focused", has_text=title)
+
     def diff_tab(self) -> Locator:
         """The tab of an edit that waits for permission."""
         return self.page.locator(".tab[aria-label*='accept this edit?']")
@@ -184,6 +158,11 @@ class Window:
     def dirty(self, name: str) -> bool:
         """Whether a file has unsaved changes."""
         return "dirty" in (self.tab(name).get_attribute("class") or "")
+
+    @property
+    def lightbulb(self) -> Locator:
+        """The sign that there are code actions: a server has answered what can be done here."""
+        return self.page.locator(".lightBulbWidget:visible, .codicon-gutter-lightbulb:visible").first
 
     def actions(self) -> Locator:
         """The rows of the menu of code actions."""
@@ -204,6 +183,17 @@ class Window:
             last = self.text()
         return last
 
+    def marked(self) -> list[str]:
+        """The lines in sight that are marked as those which a run may change, if one of them says so."""
+        rows: list[list[str]] = self.page.evaluate(MARKED)
+        lines = [line.replace("\xa0", " ") for line, _ in rows]
+        assert [label for _, label in rows if label] == (["Magent works here"] if rows else [])
+        return lines
+
+    def wait_marked(self, lines: list[str]) -> None:
+        """Wait until these lines are marked, and no others."""
+        wait_until(lambda: self.marked() == lines, SECONDS, f"the marked lines are {lines}")
+
     @property
     def status(self) -> Locator:
         """Our item in the status bar."""
@@ -211,12 +201,7 @@ class Window:
 
     def wait_ready(self) -> None:
         """Wait until our server runs."""
-        running = self.status.locator(".codicon-sparkle")
-        try:
-            running.wait_for(timeout=45_000)
-        except TimeoutError:  # on a busy machine VS Code may miss its own extension host
-            self.page.reload()
-            running.wait_for(timeout=60_000)
+        self.status.locator(".codicon-sparkle").wait_for()
 
     @property
     def chat(self) -> "Chat":
