@@ -145,3 +145,4 @@ class Client(_Part):
     input: bool = False
     eval: Literal["elisp", "lua"] | None = None
     diff: bool = False
+    edits_after_actions: bool = False

@@ -1,6 +1,7 @@
 """Sends one document's edit to the client, and finds out what became of it."""
 
 import asyncio
+import contextlib
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -86,6 +87,7 @@ class Delivery:
     async def send(self, parcel: Parcel) -> EditOutcome:
         """Send the edit and verify it; a refusal while nothing had changed is tried once more."""
         for again in (True, False):
+            await self._catch_up(f"Magent: {parcel.label.removeprefix('Magent: ')}")
             if not parcel.unchanged():
                 return _outcome(parcel, "stale", "The text changed in the editor before the edit was sent.")
             outcome = await self._attempt(parcel, again)
@@ -161,6 +163,7 @@ class Delivery:
     async def _arrives(self, parcel: Parcel, change: types.WorkspaceEdit, expectation: Expectation) -> bool:
         """Whether the edit, which the client says it took, is in the text."""
         if not self._habits.holds_back:
+            await self._catch_up(f"Magent: {parcel.label.removeprefix('Magent: ')}: done")
             return await expectation.arrives(self._bounds.change)
         if await expectation.arrives(self._bounds.idle):
             return True
@@ -172,6 +175,15 @@ class Delivery:
         if silent and self.held_back is not None:
             self.held_back()
         return await expectation.arrives(self._bounds.key if silent else self._bounds.change)
+
+    async def _catch_up(self, words: str) -> None:
+        """Have a client tell of all changes now, if it is one that does so with a message."""
+        if not self._habits.told_by_dialog:
+            return
+        params = types.ShowMessageRequestParams(type=types.MessageType.Info, message=words)
+        with contextlib.suppress(TimeoutError, JsonRpcException, OSError):
+            method = types.WINDOW_SHOW_MESSAGE_REQUEST
+            await self._caller.call(method, params, seconds=self._bounds.message)
 
     def _broken(self, parcel: Parcel) -> None:
         logger.warning("the client tells of another text of %r than its yes to an edit promised", parcel.uri)

@@ -11,6 +11,7 @@ from magent_lsp.core.config import Client
 from magent_lsp.core.diff import reveal
 from magent_lsp.core.request import Answer, PermissionReply, PermissionRequest, Question, Reply
 from magent_lsp.lsp.delivery import Caller
+from magent_lsp.lsp.habits import Habits
 
 logger = logging.getLogger(__name__)
 
@@ -22,14 +23,15 @@ _CHARACTERS = 3000
 class Dialogs:
     """Dialogs of one client; whoever calls sees to it that only one is open at a time."""
 
-    def __init__(self, caller: Caller, client: Client, *, first_is_default: bool = False) -> None:
+    def __init__(self, caller: Caller, client: Client, habits: Habits) -> None:
         self._caller = caller
         self._client = client
-        self._first_is_default = first_is_default
-        """Whether the client takes an empty answer for the first one that it was offered."""
+        self._habits = habits
 
     async def permission(self, request: PermissionRequest) -> PermissionReply | None:
         """The person's decision; only an exact offered title is one. None if the client has no dialogs."""
+        if self._client.edits_after_actions:
+            return None  # the action that allows an edit is the one after which the client takes it
         titles = {option.title: option.reply for option in request.options}
         params = types.ShowMessageRequestParams(
             type=types.MessageType.Warning,
@@ -48,9 +50,11 @@ class Dialogs:
 
     def _in_order(self, titles: Mapping[str, Reply]) -> list[str]:
         """The titles as they are offered; a bare RET must never allow anything."""
-        if not self._first_is_default:
-            return list(titles)
-        return sorted(titles, key=lambda title: titles[title] != "reject")
+        if self._habits.only_first_button:
+            return [title for title in titles if titles[title] in ("allow_once", "reject")]
+        if self._habits.first_is_default:
+            return sorted(titles, key=lambda title: titles[title] != "reject")
+        return list(titles)
 
     async def question(self, question: Question) -> Answer | None:
         """The person's answer; None if there is none, or no way to ask."""
@@ -87,9 +91,14 @@ class Dialogs:
         return Answer(values=(title,)) if title in question.options else None
 
 
-def _permission_text(request: PermissionRequest) -> str:
+def what_is_asked(request: PermissionRequest) -> str:
+    """The command, or the difference that an edit makes, shortened for a person; empty for others."""
     what = request.command if request.command is not None else request.diff
-    parts = [f"Magent: {request.title}", _shortened(reveal(what)) if what else "", request.reason]
+    return _shortened(reveal(what)) if what else ""
+
+
+def _permission_text(request: PermissionRequest) -> str:
+    parts = [f"Magent: {request.title}", what_is_asked(request), request.reason]
     return "\n".join(part for part in parts if part)
 
 

@@ -13,15 +13,15 @@ from pydantic import ValidationError
 
 from magent_lsp.app import Magent, Started
 from magent_lsp.core.config import Client, Settings
-from magent_lsp.core.edits import EditOutcome, FileEdit
+from magent_lsp.core.edits import EditOutcome
 from magent_lsp.core.errors import CallerError, MagentError
-from magent_lsp.core.request import Answer, Focus, PermissionReply, PermissionRequest, Question, RunRequest
+from magent_lsp.core.request import RunRequest
 from magent_lsp.lsp.actions import CodeActions
+from magent_lsp.lsp.asking import AskingEditor
 from magent_lsp.lsp.chat.desk import Chats
 from magent_lsp.lsp.checking import Checking
 from magent_lsp.lsp.convert import to_path
 from magent_lsp.lsp.documents import Documents
-from magent_lsp.lsp.editor import LspEditor
 from magent_lsp.lsp.guests import Guests
 from magent_lsp.lsp.log import EditorLog, follow_settings, redactor
 from magent_lsp.lsp.problems import Problems
@@ -43,49 +43,6 @@ CLOSE_SECONDS = 3
 """How long the end of a connection may wait for its runs to end."""
 
 SETTING_NAMES = frozenset(field.alias or name for name, field in Settings.model_fields.items())
-
-
-class AskingEditor(LspEditor):
-    """The editor, which remembers what landed, and says where to answer if the client has no dialogs."""
-
-    _server: "MagentServer"
-
-    def __init__(self, server: "MagentServer", client: Client, settings: Callable[[], Settings]) -> None:
-        super().__init__(server, client, settings)
-        self.applied: list[Path] = []
-        """Files whose edits landed, in order."""
-        self.questions: Questions | None = None
-        """How people are asked where the client has no `magent/input`."""
-        self.selected: Callable[[], Focus | None] = lambda: None
-        """What the person selected last."""
-
-    async def ask(self, question: Question) -> Answer | None:
-        """As in LspEditor; stock clients get buttons, documents and code actions."""
-        if self._client.input or self.questions is None:
-            return await super().ask(question)
-        return await self.questions.ask(question)
-
-    def selection(self) -> Focus | None:
-        """What the person selected last, as far as the client told it."""
-        return self.selected()
-
-    async def apply(self, edit: FileEdit, label: str) -> EditOutcome:
-        """As in LspEditor; what landed is remembered."""
-        outcome = await super().apply(edit, label)
-        if outcome.outcome == "applied":
-            self.applied.append(outcome.path)
-        return outcome
-
-    async def request_permission(self, request: PermissionRequest) -> PermissionReply | None:
-        """As in LspEditor; None means that a command or a code action must answer, and is said."""
-        reply = await super().request_permission(request)
-        if reply is None:
-            what = request.command or request.title
-            self._server.message(
-                types.MessageType.Warning,
-                f"Magent waits for your permission: {what}. Answer it with one of its code actions.",
-            )
-        return reply
 
 
 class Edge:

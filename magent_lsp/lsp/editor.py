@@ -60,7 +60,9 @@ class LspEditor:
         self._bounds = bounds or Bounds()
         self._caller: Caller = server.protocol
         habits = habits_of(getattr(server.protocol, "client", None), server.client_capabilities)
-        self._dialogs = Dialogs(self._caller, client, first_is_default=habits.first_is_default)
+        self.habits = habits
+        """What the client does beside the protocol."""
+        self._dialogs = Dialogs(self._caller, client, habits)
         self._buffers = Buffers(self._documents)
         self._diagnostics = Diagnostics(self._documents())
         self._delivery = Delivery(self._caller, self._documents, self._bounds, habits)
@@ -71,6 +73,7 @@ class LspEditor:
             capabilities=lambda: server.client_capabilities,
             settings=settings,
             can_save=client.save,
+            takes_edits=client.edits_after_actions,
             bounds=self._bounds,
             habits=habits,
         )
@@ -108,6 +111,10 @@ class LspEditor:
             return await in_thread(disk.read, path)
         await self._buffers.compare(document)
         return snapshot(document, path)
+
+    async def is_open(self, path: Path) -> bool:
+        """Whether a file is open, under whatever name."""
+        return await self._buffers.find(path) is not None
 
     def documents(self) -> Sequence[Document]:
         """All open buffers that are files."""

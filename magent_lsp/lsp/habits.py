@@ -1,6 +1,7 @@
 """What single editors do beside the protocol, told from what they say of themselves."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,7 +20,14 @@ class Habits:
     versions_from_one: bool = False
     """It compares no version below 1 (Neovim)."""
     first_is_default: bool = False
-    """It takes an empty answer to a dialog for the first button (Eglot)."""
+    """It takes an empty answer to a dialog for the first button (Eglot, coc.nvim, Helix)."""
+    only_first_button: bool = False
+    """Of a dialog's buttons it can only give the first; any other counts as none (vim-lsp)."""
+    told_by_dialog: bool = False
+    """It tells of all changes before it answers a dialog, and answers one without buttons at once (vim-lsp);
+    otherwise it tells late, and of nothing while the person inserts text."""
+    one_line: bool = False
+    """It shows a message as one line, whatever the message holds (vim-lsp, yegappan/lsp)."""
     one_completion: bool = False
     """Completion of a server shuts out all other of a buffer, even if it never finds one (Eglot)."""
     vouches: bool = False
@@ -29,11 +37,22 @@ class Habits:
     """It tells of changes when it is idle, which a dialog ends until the next key (Eglot)."""
 
 
+_NAMED: Final[Mapping[str, Habits]] = {
+    "neovim": Habits(drops_stale=True, versions_from_one=True),
+    "coc.nvim": Habits(first_is_default=True),
+    "helix": Habits(first_is_default=True),
+    "kakoune-lsp": Habits(first_is_default=True),
+    "vim-lsp": Habits(only_first_button=True, told_by_dialog=True, one_line=True),
+    "vim": Habits(one_line=True),
+}
+"""Of clients whose name says it all; `vim` is yegappan/lsp."""
+
+
 def habits_of(client: types.ClientInfo | None, capabilities: types.ClientCapabilities) -> Habits:
     """The habits of a client; of one that is not known, none."""
     name = client.name.lower() if client is not None else ""
-    if name == "neovim":
-        return Habits(drops_stale=True, versions_from_one=True)
+    if name in _NAMED:
+        return _NAMED[name]
     nameless = client is None and _is_old_eglot(capabilities)
     if name == "eglot" or nameless:
         version = _version(client.version or "") if client is not None else (0, 0)

@@ -50,6 +50,7 @@ class Lanes:
         capabilities: Callable[[], types.ClientCapabilities],
         settings: Callable[[], Settings],
         can_save: bool,
+        takes_edits: bool = False,
         bounds: Bounds,
         habits: Habits,
     ) -> None:
@@ -59,6 +60,8 @@ class Lanes:
         self._capabilities = capabilities
         self._settings = settings
         self._can_save = can_save
+        self._takes_edits_undeclared = takes_edits
+        """Whether the client takes edits of open documents though it declares no `workspace/applyEdit`."""
         self._bounds = bounds
         self._habits = habits
         self._names: defaultdict[Path, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -98,15 +101,19 @@ class Lanes:
                 return
 
     @property
-    def _takes_edits(self) -> bool:
+    def _declares_edits(self) -> bool:
         workspace = self._capabilities().workspace
         return workspace is not None and bool(workspace.apply_edit)
+
+    @property
+    def _takes_edits(self) -> bool:
+        return self._declares_edits or self._takes_edits_undeclared
 
     @property
     def _by_client(self) -> bool:
         """Whether files that are not open are edited by the client too."""
         choice = self._settings().edits.closed_files
-        return self._takes_edits and choice != "disk" and (choice == "editor" or self._can_save)
+        return self._declares_edits and choice != "disk" and (choice == "editor" or self._can_save)
 
     async def _apply_open(self, edit: FileEdit, document: OpenDocument, label: str) -> EditOutcome:
         if isinstance(edit, CreateFile):

@@ -76,17 +76,21 @@ class Outcomes:
             self._say(types.MessageType.Info, closing_words(event))
 
     async def _open(self, run_id: str, run: "Watched", text: str) -> None:
-        if self._edge.can_show_documents:
+        said = text.rstrip()
+        if self._edge.can_show_documents or "\n" in said:  # which a message may not show as it is
             path = await self._edge.in_thread(write_answer, self._edge.answers, run_id, run.prompt, text)
-            if await self.open_document(path):
+            if self._edge.can_show_documents and await self.open_document(path):
                 return
-        self._say(types.MessageType.Info, text.rstrip())
+            said += f"\n\nIt is in {path}, too."
+        self._say(types.MessageType.Info, said)
 
-    async def open_document(self, path: Path, *, focus: bool = False) -> bool:
-        """Open a file in the editor, with or without taking the cursor there; False if it cannot."""
+    async def open_document(self, path: Path, *, focus: bool = False, seconds: float = 30) -> bool:
+        """Open a file in the editor, with or without taking the cursor there; False if it cannot in time."""
         params = types.ShowDocumentParams(uri=to_uri(path), take_focus=focus)
         try:
-            result = await self._edge.server.protocol.call(types.WINDOW_SHOW_DOCUMENT, params, seconds=30)
+            result = await self._edge.server.protocol.call(
+                types.WINDOW_SHOW_DOCUMENT, params, seconds=seconds
+            )
         except (JsonRpcException, TimeoutError):
             return False
         return bool(result is not None and result.success)

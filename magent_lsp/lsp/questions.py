@@ -67,8 +67,8 @@ class Questions:
         entry.answer.set_result(button)
         return True
 
-    async def ask(self, question: Question) -> Answer | None:
-        """The person's answer; None if there is none, or no way to give it."""
+    async def ask(self, question: Question, *, dialog: bool = True) -> Answer | None:
+        """The person's answer, by a `dialog` or code actions alone; None if there is no answer, or no way."""
         path = await self._document(question)
         buttons = _buttons(question, path)
         if not buttons:
@@ -81,13 +81,16 @@ class Questions:
             answer=asyncio.get_running_loop().create_future(),
         )
         self._open[entry.id] = entry
-        dialog = asyncio.create_task(self._dialog(entry), name=f"dialog {entry.id}")
+        shown = asyncio.create_task(self._dialog(entry), name=f"dialog {entry.id}") if dialog else None
+        if shown is None:
+            self._say(entry)
         try:
             button = await entry.answer
             return await self._read(entry, button) if button is not None else None
         finally:
             del self._open[entry.id]
-            dialog.cancel()
+            if shown is not None:
+                shown.cancel()
 
     async def _document(self, question: Question) -> Path | None:
         """The document in which the person answers, opened; None if there is no need, or no way."""
@@ -129,7 +132,7 @@ class Questions:
     def _say(self, entry: Open) -> None:
         where = f" It is {entry.path.name}." if entry.path is not None else ""
         self._edge.server.message(
-            types.MessageType.Info,
+            types.MessageType.Warning,
             f"Magent waits for your answer: {entry.question.title}.{where} Give it with a code action.",
         )
 

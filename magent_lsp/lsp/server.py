@@ -18,6 +18,7 @@ from magent_lsp import __version__
 from magent_lsp.core.errors import CallerError
 from magent_lsp.lsp import log
 from magent_lsp.lsp.commands.names import COMMANDS
+from magent_lsp.lsp.habits import habits_of
 from magent_lsp.lsp.lifecycle import Lifecycle
 from magent_lsp.lsp.wire import Wire, plain_converter
 
@@ -60,7 +61,9 @@ class MagentServer(LanguageServer):
 
     def message(self, kind: types.MessageType, text: str) -> None:
         """Show a text to the person."""
-        self.window_show_message(types.ShowMessageParams(type=kind, message=text))
+        habits = habits_of(self.protocol.client, self.client_capabilities)
+        for part in filter(str.strip, text.split("\n")) if habits.one_line else (text,):
+            self.window_show_message(types.ShowMessageParams(type=kind, message=part))
 
     def is_current(self) -> bool:
         """Whether the code that asks runs on behalf of this connection."""

@@ -25,6 +25,8 @@ class Bounds:
     """The same, of a client that tells of changes once nobody has typed for half a second."""
     key: float = 30
     """The same, where it does not tell before the person presses a key."""
+    message: float = 2
+    """For a client to show a message and say so."""
     retry: float = 0.2
     """Before an edit is sent again that was refused though nothing had changed."""
     earlier: float = 30

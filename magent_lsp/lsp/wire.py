@@ -16,6 +16,7 @@ from pygls.exceptions import (
     JsonRpcInternalError,
     JsonRpcInvalidParams,
     JsonRpcInvalidRequest,
+    JsonRpcMethodNotFound,
     JsonRpcRequestCancelled,
     JsonRpcServerNotInitialized,
 )
@@ -170,6 +171,10 @@ class Wire(DocumentsProtocol):
         return self._converter.unstructure(value)
 
     def _handle_request(self, msg_id: Any, method_name: str, params: Any) -> None:
+        if method_name not in self.fm.builtin_features and method_name not in self.fm.features:
+            # No fault of anybody's, and no line of a log: Kate asks all servers for everything, at every key.
+            self.refuse(msg_id, JsonRpcMethodNotFound.of(method_name))
+            return
         if method_name == types.WORKSPACE_EXECUTE_COMMAND:
             self._commands.add(msg_id)
         super()._handle_request(msg_id, method_name, params)
@@ -186,9 +191,10 @@ class Wire(DocumentsProtocol):
         """Cancel a request of the client; what is no id cannot belong to one.
 
         A command goes on and is answered all the same, as it soon is: pygls could not stop it, and a client
-        that does not learn the id of the run it has started could not cancel that.
+        that does not learn the id of the run it has started could not cancel that. Our own requests, which
+        vim-lsp cancels after its answer, are not the client's to cancel.
         """
-        if _is_id(msg_id) and msg_id not in self._commands:
+        if _is_id(msg_id) and msg_id not in self._commands and msg_id not in self._result_types:
             super()._handle_cancel_notification(msg_id)
 
     def _handle_response(

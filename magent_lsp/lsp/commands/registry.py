@@ -29,4 +29,6 @@ async def execute(edge: "Edge", name: str, arguments: Sequence[Any] | None) -> A
     if command is None:
         raise CallerError(f"There is no command {name!r}.")
     checked = check(name, command.arguments, one_object(name, arguments))
+    if edge.editor.moments is not None:
+        edge.editor.moments.begin()
     return await command.run(edge, checked)
