@@ -2,9 +2,10 @@
 
 import asyncio
 import importlib
-import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
+
+from lsprotocol import types
 
 from magent_lsp.core.errors import CallerError
 from magent_lsp.core.events import RunEvent
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from magent_lsp.app.guests.listener import Listener
     from magent_lsp.engine.guest import Guest
     from magent_lsp.lsp.edge import Edge
-
-logger = logging.getLogger(__name__)
 
 LISTENER: Final = "magent_lsp.app.guests.listener"
 """Loaded when the settings want it: few people need it."""
@@ -71,7 +70,9 @@ class Guests:
                     leaving, self._listener = self._listener, None
                     await leaving.close()
             except OSError as error:
-                logger.warning("agents of other programs cannot be let in: %s", error)
+                self._edge.server.message(
+                    types.MessageType.Warning, f"Magent: agents of other programs cannot be let in: {error}"
+                )
 
     async def close(self) -> None:
         """Send everybody out; for good."""

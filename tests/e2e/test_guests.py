@@ -496,6 +496,17 @@ async def test_the_editor_dies_in_the_middle_of_a_call(tmp_path: Path) -> None:
         assert kept == {found.path.stem if found.path else ""}, "the next one does"
 
 
+async def test_an_editor_that_closes_tells_what_became_of_calls(client: LspClient, tmp_path: Path) -> None:
+    client.always = lambda params: NO_ANSWER
+    async with guest(tmp_path) as agent:
+        working = asyncio.create_task(edit(agent))
+        await asked(client)
+        assert client.process is not None
+        client.process.terminate()
+        assert (await working).text.startswith("Cancelled before it was done.")
+        assert "serveMcp" in (await agent.use("read_file", path="a.py")).text
+
+
 async def test_the_agent_dies_in_the_middle_of_a_call(client: LspClient, tmp_path: Path) -> None:
     client.always = lambda params: NO_ANSWER
     with pytest.raises(BaseExceptionGroup):  # noqa: PT012 - what the library says of a server that died
@@ -559,6 +570,16 @@ async def test_nothing_listens_by_default(tmp_path: Path) -> None:
             words = (await agent.use("list_dir")).text
             assert "serveMcp: true" in words or "lets no other agents in any more" in words
             assert "serveMcp: true" in (await agent.use("list_dir")).text
+
+
+async def test_a_door_that_cannot_be_opened_is_said(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state/guests").write_text("in the way")
+    async with editor(tmp_path, settings=SERVED, client=EVENTS) as client:
+        await client.until(lambda: client.messages)
+        ((_, text),) = client.messages
+        assert text.startswith("Magent: agents of other programs cannot be let in: ")
+        assert (await client.command("magent.status"))["runs"] == []
 
 
 @pytest.mark.parametrize("trusted", [False, True])

@@ -21,6 +21,8 @@ logger = logging.getLogger(__name__)
 
 HELLO_SECONDS: Final = 10
 """Who says nothing is let go after this."""
+STOP_SECONDS: Final = 2
+"""How long the calls of one who is sent out may take to end."""
 STRANGERS: Final = 4_000
 """Bytes of the first message."""
 MOST_CALLS: Final = 16
@@ -61,13 +63,21 @@ class Peer:
         except BadFrame as error:
             self._send("refused", why=str(error))
         except asyncio.CancelledError:
-            self._send("refused", why="The editor lets no other agents in any more.")
+            await self._see_off(visit)
             raise
         finally:
             for call in list(self._calls.values()):
                 call.cancel()
             if visit is not None:
                 await visit.end()
+
+    async def _see_off(self, visit: Visit | None) -> None:
+        """The door closes: what is at work is ended, and its caller told what became of it."""
+        if visit is not None:
+            visit.stop()
+        if self._calls:
+            await asyncio.wait(list(self._calls.values()), timeout=STOP_SECONDS)
+        self._send("refused", why="The editor lets no other agents in any more.")
 
     async def _admit(self, messages: AsyncIterator[Mapping[str, Any]]) -> Visit | None:
         """The visit of one who may come in; None, with the reason told, for others."""

@@ -35,6 +35,7 @@ class Visit:
         self._folder = folder
         self._session: str | None = None
         self._guest: Guest | None = None
+        self._run = ""
         self._waiting: dict[str, Waiting] = {}
         self._following: set[asyncio.Task[None]] = set()
 
@@ -58,6 +59,11 @@ class Visit:
         finally:
             del self._waiting[call.id]
 
+    def stop(self) -> None:
+        """End what is at work; each call gets its answer."""
+        if self._run:
+            self._house.app.cancel(self._run)
+
     async def end(self) -> None:
         """The guest has left: its run ends, and nobody writes to its session any more."""
         if self._guest is not None:
@@ -79,7 +85,7 @@ class Visit:
             folder=self._folder,
         )
         started = self._house.receive(request, guest, self._hear)
-        self._session, self._guest = started.session_id, guest
+        self._session, self._guest, self._run = started.session_id, guest, started.run_id
         task = asyncio.create_task(self._follow(started.run_id, guest), name=f"guest in {started.run_id}")
         self._following.add(task)
         task.add_done_callback(self._following.discard)
