@@ -162,8 +162,9 @@ class Delivery:
 
     async def _arrives(self, parcel: Parcel, change: types.WorkspaceEdit, expectation: Expectation) -> bool:
         """Whether the edit, which the client says it took, is in the text."""
+        if self._habits.told_by_dialog:
+            return await self._told_now(parcel, expectation)
         if not self._habits.holds_back:
-            await self._catch_up(f"Magent: {parcel.label.removeprefix('Magent: ')}: done")
             return await expectation.arrives(self._bounds.change)
         if await expectation.arrives(self._bounds.idle):
             return True
@@ -175,6 +176,16 @@ class Delivery:
         if silent and self.held_back is not None:
             self.held_back()
         return await expectation.arrives(self._bounds.key if silent else self._bounds.change)
+
+    async def _told_now(self, parcel: Parcel, expectation: Expectation) -> bool:
+        """As above, in a client that tells of the buffer that is shown now, and of others once they are."""
+        await self._catch_up(f"Magent: {parcel.label.removeprefix('Magent: ')}: done")
+        document = self._documents().open_document(parcel.uri)
+        if expectation.changes or expectation.closed or document is None:
+            return await expectation.arrives(self._bounds.change)
+        # It makes the edit before it answers. What it tells later may have a person's text in it as well.
+        self._documents().vouch(parcel.uri, parcel.expected, document.version or 0, broken=_nobody)
+        return True
 
     async def _catch_up(self, words: str) -> None:
         """Have a client tell of all changes now, if it is one that does so with a message."""
@@ -329,6 +340,10 @@ def _lacks(now: str, before: str, expected: str) -> bool:
         and all(here[line] >= old[line] for line in taken)
         and all(here[line] <= old[line] for line in added)
     )
+
+
+def _nobody() -> None:
+    """Tells nobody."""
 
 
 def _key(uri: str) -> str:

@@ -114,7 +114,15 @@ def _yegappan(client: LspClient) -> None:
 
 
 def _vim_lsp(client: LspClient) -> None:
-    """Tells of changes late, or with a dialog's answer; gives only the first of a dialog's answers."""
+    """Tells of the shown buffer with a dialog, of others later; gives only the first answer of a dialog."""
+    shown = ""
+    honest = client.request
+
+    async def request(method: str, params: Any = None, **more: Any) -> Any:
+        nonlocal shown
+        if method == "textDocument/codeAction":
+            shown = params["textDocument"]["uri"]
+        return await honest(method, params, **more)
 
     async def apply(params: Any) -> Any:
         result, _ = await client._apply_edit(params)
@@ -123,10 +131,11 @@ def _vim_lsp(client: LspClient) -> None:
     async def ask(params: Any) -> Any:
         actions = params.get("actions") or []
         answer = await client._question(params) if actions else None
-        _tell_all(client)
+        _tell_whole(client, client.buffers[shown])
         await asyncio.sleep(0)  # what it tells goes out before the answer
         return answer if actions and answer == {"title": actions[0]["title"]} else None
 
+    client.request = request  # type: ignore[method-assign]
     client.on["workspace/applyEdit"] = apply
     client.on["window/showMessageRequest"] = ask
 
