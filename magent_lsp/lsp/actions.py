@@ -58,7 +58,7 @@ class CodeActions:
         yield from self._questions()
         yield from self._running()
         if is_chat(uri):
-            if self._edge.chats.run_of(uri) is None:
+            if self._edge.chats.takes_a_message(uri):
                 yield _action("Send this message", QUICK_FIX, "magent.send", {"uri": uri})
             return
         on = self._edge.settings.actions

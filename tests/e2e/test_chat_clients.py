@@ -1,5 +1,6 @@
 """Chat documents in all kinds of editors: those that ask, refuse, lie, are slow, or cannot do much."""
 
+import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.chat import Talk
-from tests.support.lsp_client import LspClient, editor
+from tests.support.lsp_client import NO_ANSWER, LspClient, editor
 from tests.support.lsp_profiles import EMACS, NEOVIM, POOR, VSCODE, Profile
 from tests.support.model_server import ModelServer
 from tests.support.stage import Reply, Stage, call, on_stage, say
@@ -67,15 +68,71 @@ async def test_an_editor_that_refuses_gets_the_answer_beside(tmp_path: Path, how
         assert talk.text.endswith("## Magent\n\nAll of it.\n\n## You\n\n")
 
 
-@pytest.mark.slow
+SOON = 10
+"""Seconds that people wait for an answer that is there."""
+
+
 @pytest.mark.parametrize("how", ["lie", "silent"])
-async def test_an_editor_that_lies_gets_the_answer_beside(tmp_path: Path, how: str) -> None:
+async def test_an_editor_that_lies_gets_the_answer_beside_soon(tmp_path: Path, how: str) -> None:
     async with desk(tmp_path, ALL) as stage:
         stage.client.apply = how
         talk = Talk(stage, "lied")
+        for number in (1, 2):  # the second is not held up by what became of the first either
+            await stage.client.finished(await talk.start())
+            shown = await stage.client.until(lambda number=number: stage.client.shown[number - 1 :], SOON)
+            assert Path(shown[0]["uri"].removeprefix("file://")).read_text() == "All of it.\n"
+            await talk.written()
+        assert talk.text == "## You\n\nlied\n"
+
+
+async def test_an_editor_that_answers_nothing_is_told_soon(tmp_path: Path) -> None:
+    async with desk(tmp_path, ALL) as stage:
+        stage.client.apply = "silent"
+        stage.client.on["window/showDocument"] = lambda params: NO_ANSWER
+        talk = Talk(stage, "deaf")
         await stage.client.finished(await talk.start())
-        [shown] = await stage.client.until(lambda: stage.client.shown, 90)
-        assert Path(shown["uri"].removeprefix("file://")).read_text() == "All of it.\n"
+        said = await stage.client.until(lambda: [text for _, text in stage.client.messages], SOON + 2)
+        assert "could not be put into 'deaf.magent.md'" in said[-1]
+        assert said[-1].endswith("\nAll of it.")
+
+
+@pytest.mark.parametrize("typed", ["", "And this.\n"], ids=["untouched", "typed in"])
+async def test_an_editor_that_takes_the_edit_after_all_doubles_nothing(tmp_path: Path, typed: str) -> None:
+    async with desk(tmp_path, ALL) as stage:
+        client, gate = stage.client, asyncio.Event()
+
+        async def late(params: dict[str, Any]) -> Any:
+            await gate.wait()
+            result, changed = await client._apply_edit(params)
+            if changed is not None:
+                asyncio.get_running_loop().call_soon(changed)
+            return result
+
+        client.on["workspace/applyEdit"] = late
+        talk = Talk(stage, "late")
+        await client.finished(await talk.start())
+        offered = await client.actions(talk.buffer.uri, talk.buffer.range("late"))
+        assert "Magent: Send this message" in [action["title"] for action in offered]
+        await client.until(lambda: client.shown, SOON)
+        await talk.written()
+        if typed:
+            talk.write(typed)
+        mine = talk.text
+        gate.set()
+        if typed:  # made for a text that is another by now
+            await client.until(lambda: client.edits)
+            assert talk.text == mine
+        else:
+            await client.until(lambda: [text for _, text in client.messages if "applied after all" in text])
+            assert talk.text.startswith("---\nsession: ")
+            assert talk.text.count("## Magent") == 1
+            assert talk.text.count("All of it.") <= 1
+            assert talk.text.endswith("## You\n\n")
+        del client.on["workspace/applyEdit"]
+        talk.write("more\n")
+        await talk.done(await talk.start())
+        assert talk.text.endswith("more\n\n## Magent\n\nAll of it.\n\n## You\n\n")
+        assert talk.text.count(typed or "late") == 1
 
 
 async def test_an_editor_that_can_do_nothing_is_told(tmp_path: Path) -> None:

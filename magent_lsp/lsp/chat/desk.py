@@ -52,6 +52,14 @@ class Chats:
                 return stream.run_id
         return "" if path in self._sending else None
 
+    def takes_a_message(self, uri: str) -> bool:
+        """Whether one can be sent: no run is at work in the document; for its last words `send` waits."""
+        run_id = self.run_of(uri)
+        return run_id is None or self._has_ended(run_id)
+
+    def _has_ended(self, run_id: str) -> bool:
+        return bool(run_id) and all(run.run_id != run_id for run in self._edge.app.running())
+
     async def send(self, uri: str) -> "Started":
         """Send the last message of a chat document; CallerError if there is none or one is being answered."""
         path = _path(uri)
@@ -72,7 +80,7 @@ class Chats:
     async def _written(self, uri: str) -> None:
         """Wait, bounded, for the last words of a run that has ended."""
         run_id = self.run_of(uri)
-        if run_id and all(run.run_id != run_id for run in self._edge.app.running()):
+        if run_id is not None and self._has_ended(run_id):
             stream = next(stream for stream in self._streams if stream.run_id == run_id)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(WRITTEN_SECONDS):

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
@@ -34,6 +34,11 @@ PATIENCE: Final = 2.0
 
 ASKED: Final = 1.0
 """Seconds after which a client that has not told of the first edit may be asking about it."""
+
+LANDING: Final = 6.0
+"""Seconds from the end of the run on after which the answer is opened beside its document."""
+OPENING: Final = 3.0
+"""Seconds for the client to say that it has opened it; then it is told in a message."""
 
 TRIES: Final = 30
 """How often the end of an answer is tried in a text that changes all the time."""
@@ -73,7 +78,7 @@ class Stream:
         self._why = ""
         """Why the last piece did not land."""
         window = edge.server.client_capabilities.window
-        self.live = window is not None and anchor.is_open
+        self.live = window is not None and anchor.is_open and edge.editor.moments is None
         """Whether pieces are shown as they come; else all at the end, in one edit."""
         self._first = True
 
@@ -83,35 +88,50 @@ class Stream:
         self._news.set()
 
     async def drive(self) -> None:
-        """Write until the run has ended; what cannot be written is opened as a document."""
+        """Write until the run has ended; what cannot be written is opened as a document.
+
+        An editor that is slow, asks a person or does not tell the truth can hold up every single edit; what
+        counts is how long people wait once the run has ended.
+        """
+        ended = asyncio.create_task(self._edge.app.wait(self.run_id), name=f"end of {self.run_id}")
         try:
-            await self._follow()
-            await self._end()
+            async with asyncio.timeout(None) as patience:
+                hurry = _limiting(patience)
+                ended.add_done_callback(hurry)
+                try:
+                    await self._follow(ended)
+                    await self._end()
+                finally:
+                    ended.remove_done_callback(hurry)
+        except TimeoutError:
+            if not patience.expired():
+                raise
+            self._why = f"the editor did not confirm it within {LANDING:g} seconds"
         finally:
+            ended.cancel()
             self.anchor.end()
+        self._settle()
+        if not self._is_whole():
+            await self._keep_aside()
 
     def front(self, fields: Mapping[str, str]) -> None:
         """Have the document's front matter say this, with the last piece."""
         self._fields |= fields
 
-    async def _follow(self) -> None:
-        ended = asyncio.ensure_future(self._edge.app.wait(self.run_id))
+    async def _follow(self, ended: "asyncio.Task[RunFinished]") -> None:
         begun = time.monotonic()
         self._news.set()  # the heading says at once that an answer is coming
-        try:
-            while not ended.done():
-                news = asyncio.ensure_future(self._news.wait())
-                await asyncio.wait({ended, news}, return_when=asyncio.FIRST_COMPLETED)
-                news.cancel()
-                self._news.clear()
-                if self.live and not ended.done():
-                    await self._let_type(ended)
-                    if await self._put() == "never":
-                        self.live = False
-                pause = min(max(SHORTEST, (time.monotonic() - begun) / 20), LONGEST)
-                await asyncio.wait({ended}, timeout=pause)
-        finally:
-            ended.cancel()
+        while not ended.done():
+            news = asyncio.create_task(self._news.wait())
+            await asyncio.wait({ended, news}, return_when=asyncio.FIRST_COMPLETED)
+            news.cancel()
+            self._news.clear()
+            if self.live and not ended.done():
+                await self._let_type(ended)
+                if await self._put() == "never":
+                    self.live = False
+            pause = min(max(SHORTEST, (time.monotonic() - begun) / 20), LONGEST)
+            await asyncio.wait({ended}, timeout=pause)
 
     async def _let_type(self, ended: "asyncio.Future[RunFinished]") -> None:
         until = time.monotonic() + PATIENCE
@@ -126,8 +146,6 @@ class Stream:
             if landing in ("misplaced", "never"):
                 break
             await asyncio.sleep(min(0.05 * attempt, 0.5))
-        if not self._is_whole():
-            await self._keep_aside()
 
     def _is_whole(self) -> bool:
         return self.anchor.begin is not None and self._written >= len(self._answer.text)
@@ -241,9 +259,15 @@ class Stream:
             return
         edge = self._edge
         path = await edge.in_thread(write_answer, edge.answers, self.run_id, self._prompt, f"{text}\n")
-        shown = edge.can_show_documents and await edge.watch.outcomes.open_document(path)
+        outcomes = edge.watch.outcomes
+        shown = edge.can_show_documents and await outcomes.open_document(path, seconds=OPENING)
         said = f"{words} It is in {path}" + ("." if shown else f":\n{text}")
         edge.server.message(types.MessageType.Warning, said)
+
+
+def _limiting(patience: asyncio.Timeout) -> "Callable[[asyncio.Future[RunFinished]], None]":
+    """Called when a run has ended, sets how long what follows may take."""
+    return lambda _: patience.reschedule(asyncio.get_running_loop().time() + LANDING)
 
 
 def _opening(text: str, at: int, start: int, body: str, eol: str) -> Sent:
