@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+import random
 import socket
 import stat
 import struct
 import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
@@ -357,3 +359,72 @@ async def test_a_long_way_to_the_state_folder_takes_a_port_of_this_machine(
         raw = await crowd.at(found)
         raw.say("hello", protocol=1, version="0", token="", name="x", place=str(tmp_path / "ws"))
         assert (await raw.hear())["why"] == "The token is wrong."
+
+
+WISHES: list[tuple[str, dict[str, Any]]] = [
+    ("read_file", {"path": "a.py"}),
+    ("edit_file", {"path": "a.py", "old_string": "x = 1", "new_string": "x  = 1"}),
+    ("write_file", {"path": "new.txt", "content": "new\n"}),
+    ("grep", {"pattern": "x"}),
+    ("ask_user", {"question": "Which?"}),
+    ("nope", {}),
+]
+
+
+async def stay(client: LspClient, raw: Raw, luck: random.Random) -> None:
+    """Calls, some taken back, while the person answers as they like; then the end, in one of three ways."""
+    answers: Counter[int] = Counter()
+
+    async def read() -> None:
+        with suppress(ConnectionError):
+            async for message in raw.messages:
+                answers.update([message["id"]] if message["kind"] == "result" else [])
+
+    reading = asyncio.create_task(read())
+    numbers = range(1, luck.randrange(4, 16))
+    taken_back = set()
+    for number in numbers:
+        name, arguments = luck.choice(WISHES)
+        raw.say("call", id=number, name=name, arguments=arguments)
+        if luck.random() < 0.2:
+            taken_back.add(back := luck.randrange(1, number + 1))
+            raw.say("cancel", id=back)
+        if luck.random() < 0.1:
+            await client.command("magent.cancel")
+    how = luck.choice(("answered", "close", "abort"))
+    if how == "answered":
+        async with asyncio.timeout(60):
+            while not all(number in answers or number in taken_back for number in numbers):
+                for request in await client.command("magent.pending"):
+                    reply = luck.choice(("allow_once", "reject"))
+                    await client.command("magent.respond", requestId=request["requestId"], reply=reply)
+    if how == "abort":
+        raw.writer.transport.abort()
+    raw.writer.close()
+    await asyncio.wait([reading])
+    assert set(answers.values()) <= {1}, "each call has one answer at most"
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_whatever_they_do_every_call_is_answered_once_and_every_run_ends(
+    tmp_path: Path, crowd: Crowd, seed: int
+) -> None:
+    luck = random.Random(seed)
+    files = {"a.py": "x = 1\n"}
+    async with editor(tmp_path, settings=SERVED, client={**EVENTS, "input": True}, files=files) as client:
+        found = await door(tmp_path)
+        client.open("a.py")
+        client.always = lambda params: luck.choice((NO_ANSWER, None, {"title": "Allow once"}))
+        client.on["magent/input"] = lambda params: luck.choice(({"value": "this"}, None))
+
+        async def one() -> None:
+            for _ in range(4):
+                await stay(client, await crowd.inside(found), luck)
+
+        await asyncio.gather(one(), one(), one())
+        async with asyncio.timeout(30):
+            while (status := await client.command("magent.status"))["runs"]:
+                continue
+        assert status["pending"] == []
+        assert len(ended(client)) == len({each["runId"] for each in client.events})
+        assert all(line[-1]["kind"] == "end" for line in client.progress.values())
