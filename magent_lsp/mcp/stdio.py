@@ -17,9 +17,9 @@ from mcp.shared.message import SessionMessage
 
 from magent_lsp.core.errors import ToolError
 from magent_lsp.mcp.messages import Sieve, read_message
+from magent_lsp.tools.child import child, kill
 from magent_lsp.tools.leash import leash
 from magent_lsp.tools.output import clean
-from magent_lsp.tools.process import child, kill
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Final
 
-from magent_lsp.tools.process import child
+from magent_lsp.tools.child import child
 
 _SHELL: Final = "/bin/sh"
 _WATCH: Final = 'read _; kill -s TERM -- "-$0"; sleep 1; kill -s KILL -- "-$0"'
@@ -22,5 +22,11 @@ async def leash(group: int) -> AsyncIterator[None]:
         return
     env = {"PATH": os.defpath}
     argv = [_SHELL, "-c", _WATCH, str(group)]
-    async with child(argv, cwd=Path("/"), env=env, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL):
-        yield
+    async with child(argv, cwd=Path("/"), env=env, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL) as watcher:
+        try:
+            yield
+        finally:
+            # At once, and before its pipe ends: what the group has left in the background may go on.
+            with contextlib.suppress(ProcessLookupError):
+                watcher.kill()
+            await watcher.wait()

@@ -1,6 +1,7 @@
 """The server's process: what it writes, and how it ends."""
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -20,6 +21,7 @@ from tests.support.lsp_client import (
     settings_of,
     start_server,
 )
+from tests.support.processes import runs
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and fds as POSIX has them")
 
@@ -86,6 +88,39 @@ async def test_the_server_ends_its_runs_and_itself_when_the_client_is_gone(tmp_p
         if parent.returncode is None:
             parent.kill()
         await parent.wait()
+
+
+@posix
+@pytest.mark.skipif(not Path("/proc").exists(), reason="processes are looked up in /proc")
+@pytest.mark.parametrize("what", ["bash", "hook"])
+async def test_what_a_killed_server_ran_ends_with_it(tmp_path: Path, what: str) -> None:
+    """Its time limit was the server's to keep: nobody else would ever end it."""
+    command, group_file = "echo $$ > group; trap '' TERM; sleep 600; true", tmp_path / "ws/group"
+    script: list[dict[str, Any]] = [{"text": "never"}]
+    if what == "bash":
+        script.insert(0, {"text": "", "calls": [{"tool": "bash", "arguments": {"command": command}}]})
+    else:
+        (tmp_path / "config").mkdir()
+        hooks = {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": command}]}]}
+        (tmp_path / "config/config.yaml").write_text(json.dumps({"hooks": hooks}))
+    async with editor(tmp_path, script=script) as client:
+        client.always = "Allow once"
+        await client.command("magent.prompt", prompt="go")
+        await appears(group_file)
+        group = await asyncio.to_thread(_whole_number, group_file)
+        assert client.process is not None
+        client.process.kill()
+        await client.process.wait()
+    async with asyncio.timeout(5):
+        while runs(group):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+
+def _whole_number(path: Path) -> int:
+    """The number in a file, once all of it was written."""
+    while not (text := path.read_text()).endswith("\n"):
+        time.sleep(0.01)
+    return int(text)
 
 
 async def test_shutdown_ends_all_runs_before_it_is_answered(tmp_path: Path) -> None:

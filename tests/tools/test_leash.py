@@ -7,12 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from magent_lsp.tools import process
+from magent_lsp.tools.process_tree import send
+from tests.support.processes import runs
+
 CODE = """
 import asyncio, sys
 from asyncio.subprocess import DEVNULL
 from pathlib import Path
 from magent_lsp.tools.leash import leash
-from magent_lsp.tools.process import child
+from magent_lsp.tools.child import child
 
 async def main():
     argv = ["sh", "-c", sys.argv[1]]
@@ -33,21 +37,26 @@ async def test_a_group_ends_when_its_owner_is_killed(what: str, tmp_path: Path) 
     )
     assert owner.stdout is not None
     group = int(await owner.stdout.readline())
-    assert running(group)
+    assert runs(group)
     owner.send_signal(signal.SIGKILL)
     await owner.wait()
     async with asyncio.timeout(5):
-        while running(group):  # noqa: ASYNC110
+        while runs(group):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
 
-def running(group: int) -> bool:
-    """Whether a living process belongs to the group."""
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, _, found = path.read_bytes().rpartition(b")")[2].split()[:3]
-        except (OSError, ValueError):
-            continue
-        if int(found) == group and state not in b"ZX":
-            return True
-    return False
+async def test_what_a_command_leaves_in_the_background_goes_on_when_the_command_has_ended() -> None:
+    """A development server that an agent has started is of use after the call."""
+    ended = await process.run(
+        ["sh", "-c", "sleep 600 & echo started"],
+        cwd=Path("/"),
+        env={"PATH": "/usr/bin:/bin"},
+        timeout=10,
+        keep=1_000,
+    )
+    assert ended.group is not None
+    try:
+        assert ended.text == "started\n"
+        assert runs(ended.group)
+    finally:
+        send(signal.SIGKILL, ended.group, ())
