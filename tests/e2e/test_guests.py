@@ -308,7 +308,7 @@ async def test_what_the_person_says_to_the_run_comes_with_the_next_answer(
 ) -> None:
     async with guest(tmp_path) as agent:
         await agent.use("read_file", path="a.py")
-        run = client.events[-1]["runId"]
+        run = (await client.until(lambda: client.events))[-1]["runId"]
         assert await client.command("magent.steer", runId=run, message="Leave b alone.") == {"ok": True}
         got = await agent.use("read_file", path="b.py")
         assert got.text.endswith("[The user says to you, in the editor:]\nLeave b alone.")

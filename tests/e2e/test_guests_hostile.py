@@ -225,8 +225,9 @@ async def test_names_are_made_harmless(client: LspClient, tmp_path: Path, crowd:
         await raw.hear()
         raw.say("call", id=1, name="read_file", arguments={"path": "a.py"})
         await raw.hear()
-        started = [e["event"] for e in client.events if e["event"]["type"] == "run_started"]
-        assert started[-1]["prompt"] == f"{shown}: Read a.py"
+        await client.until(
+            lambda wanted=f"{shown}: Read a.py": wanted in [e["event"].get("prompt") for e in client.events]
+        )
         raw.writer.close()
 
 
