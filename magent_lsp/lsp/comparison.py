@@ -9,7 +9,7 @@ from pygls.exceptions import JsonRpcException
 
 from magent_lsp.core.request import Comparison, PermissionRequest
 from magent_lsp.lsp.convert import to_uri
-from magent_lsp.lsp.delivery import Caller
+from magent_lsp.lsp.parcel import Caller
 
 logger = logging.getLogger(__name__)
 

@@ -1,25 +1,26 @@
 """Sends one document's edit to the client, and finds out what became of it."""
 
 import asyncio
-import contextlib
 import logging
+import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from magent_lsp.core.document import split_lines
-from magent_lsp.core.edits import EditOutcome, FileEdit, Outcome, TextEdits
+from magent_lsp.core.edits import EditOutcome, Outcome, TextEdits
 from magent_lsp.engine.merge import merge
 from magent_lsp.lsp.convert import to_path
 from magent_lsp.lsp.documents import Documents
 from magent_lsp.lsp.habits import Habits
+from magent_lsp.lsp.parcel import Caller, Parcel
 from magent_lsp.lsp.verify import Bounds, Expectation
+from magent_lsp.lsp.words import Words
 from magent_lsp.store.land import in_thread
 
 logger = logging.getLogger(__name__)
@@ -28,32 +29,6 @@ STALE = "The text changed in the editor before the edit arrived there."
 
 _NO_VERDICT = ("connection to the client ended", "wrong shape")
 """Failures that say nothing about whether the edit was made; words of our own wire."""
-
-
-class Caller(Protocol):
-    """Sends requests to the client; `seconds` bounds the wait for the answer."""
-
-    async def call(self, method: str, params: Any = None, *, seconds: float | None) -> Any:
-        """The answer; raises TimeoutError and JsonRpcException."""
-        ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class Parcel:
-    """An edit on its way."""
-
-    edit: FileEdit
-    uri: str
-    """As the client spells it."""
-    expected: str
-    """The whole text the edit gives."""
-    label: str
-    change: Callable[[], types.WorkspaceEdit]
-    """The request's content, with the document's version at that moment."""
-    unchanged: Callable[[], bool]
-    """Whether the document still is what the edit was computed on, as far as the client has told."""
-    landed: Callable[[], Awaitable[bool]] | None = None
-    """Other evidence, asked for once the client says that it took the edit."""
 
 
 class Delivery:
@@ -65,7 +40,8 @@ class Delivery:
         self._caller = caller
         self._documents = documents
         self._bounds = bounds
-        self._habits = habits
+        self._drops_stale = habits.drops_stale
+        self._words = Words(caller, documents, bounds, habits, self._held_back, self._broken)
         self._open: dict[str, _Unsettled] = {}
         self._replies: set[asyncio.Task[types.ApplyWorkspaceEditResult | None]] = set()
         self.late: Callable[[EditOutcome], None] | None = None
@@ -87,7 +63,7 @@ class Delivery:
     async def send(self, parcel: Parcel) -> EditOutcome:
         """Send the edit and verify it; a refusal while nothing had changed is tried once more."""
         for again in (True, False):
-            await self._catch_up(f"Magent: {parcel.label.removeprefix('Magent: ')}")
+            await self._words.catch_up(parcel)
             if not parcel.unchanged():
                 return _outcome(parcel, "stale", "The text changed in the editor before the edit was sent.")
             outcome = await self._attempt(parcel, again)
@@ -130,6 +106,7 @@ class Delivery:
         again: bool,
     ) -> EditOutcome | None:
         """What became of the edit; None: send it once more."""
+        sent = time.monotonic()
         arrives = asyncio.create_task(expectation.arrives(None))
         try:
             await asyncio.wait(
@@ -150,9 +127,10 @@ class Delivery:
             return await self._refused(parcel, expectation, refusal, again)
         if parcel.landed is not None and await parcel.landed():
             return _outcome(parcel, "applied")
-        if self._habits.drops_stale and await self._dropped(parcel, expectation):
+        if self._drops_stale and await self._dropped(parcel, expectation):
             return _outcome(parcel, "stale", STALE)
-        if await self._arrives(parcel, change, expectation):
+        asked = time.monotonic() - sent > self._bounds.unasked
+        if await self._words.hold(parcel, change, expectation, asked=asked):
             return _outcome(parcel, "applied")
         if expectation.changes and not expectation.closed:
             return _outcome(parcel, "diverged", "The editor reports another text than the edit should give.")
@@ -160,46 +138,14 @@ class Delivery:
             parcel, "unknown", "The editor said it had taken the edit, but no change of the text arrived."
         )
 
-    async def _arrives(self, parcel: Parcel, change: types.WorkspaceEdit, expectation: Expectation) -> bool:
-        """Whether the edit, which the client says it took, is in the text."""
-        if self._habits.told_by_dialog:
-            return await self._told_now(parcel, expectation)
-        if not self._habits.holds_back:
-            return await expectation.arrives(self._bounds.change)
-        if await expectation.arrives(self._bounds.idle):
-            return True
-        silent = not expectation.changes and not expectation.closed
-        if silent and self._habits.vouches and (version := _version_after(change)) is not None:
-            broken = partial(self._broken, parcel)
-            self._documents().vouch(parcel.uri, parcel.expected, version, broken=broken)
-            return True
-        if silent and self.held_back is not None:
+    def _held_back(self) -> None:
+        if self.held_back is not None:
             self.held_back()
-        return await expectation.arrives(self._bounds.key if silent else self._bounds.change)
 
-    async def _told_now(self, parcel: Parcel, expectation: Expectation) -> bool:
-        """As above, in a client that tells of the buffer that is shown now, and of others once they are."""
-        await self._catch_up(f"Magent: {parcel.label.removeprefix('Magent: ')}: done")
-        document = self._documents().open_document(parcel.uri)
-        if expectation.changes or expectation.closed or document is None:
-            return await expectation.arrives(self._bounds.change)
-        # It makes the edit before it answers. What it tells later may have a person's text in it as well.
-        self._documents().vouch(parcel.uri, parcel.expected, document.version or 0, broken=_nobody)
-        return True
-
-    async def _catch_up(self, words: str) -> None:
-        """Have a client tell of all changes now, if it is one that does so with a message."""
-        if not self._habits.told_by_dialog:
-            return
-        params = types.ShowMessageRequestParams(type=types.MessageType.Info, message=words)
-        with contextlib.suppress(TimeoutError, JsonRpcException, OSError):
-            method = types.WINDOW_SHOW_MESSAGE_REQUEST
-            await self._caller.call(method, params, seconds=self._bounds.message)
-
-    def _broken(self, parcel: Parcel) -> None:
-        logger.warning("the client tells of another text of %r than its yes to an edit promised", parcel.uri)
+    def _broken(self, path: Path) -> None:
         if self.late is not None:
-            self.late(_outcome(parcel, "diverged", "The editor's text turned out to be another one."))
+            why = "The editor's text turned out to be another one."
+            self.late(EditOutcome(path=path, outcome="diverged", detail=why, saved=True))
 
     async def _dropped(self, parcel: Parcel, expectation: Expectation) -> bool:
         """Whether the text that the client tells of next has surely none of the edit in it."""
@@ -319,14 +265,6 @@ def _refusal(reply: "asyncio.Task[types.ApplyWorkspaceEditResult | None]") -> _R
     return None
 
 
-def _version_after(change: types.WorkspaceEdit) -> int | None:
-    """The version of the document once the edit is made, as Eglot counts: one for each replacement."""
-    documents = [each for each in change.document_changes or () if isinstance(each, types.TextDocumentEdit)]
-    if len(documents) != 1 or documents[0].text_document.version is None:
-        return None
-    return documents[0].text_document.version + len(documents[0].edits)
-
-
 def _lacks(now: str, before: str, expected: str) -> bool:
     """Whether a text that came of `before` lacks all that makes `expected` of it; False if in doubt."""
     merged = merge(before, expected, now)
@@ -340,10 +278,6 @@ def _lacks(now: str, before: str, expected: str) -> bool:
         and all(here[line] >= old[line] for line in taken)
         and all(here[line] <= old[line] for line in added)
     )
-
-
-def _nobody() -> None:
-    """Tells nobody."""
 
 
 def _key(uri: str) -> str:

@@ -10,8 +10,8 @@ from pygls.exceptions import JsonRpcException, JsonRpcMethodNotFound
 from magent_lsp.core.config import Client
 from magent_lsp.core.diff import reveal
 from magent_lsp.core.request import Answer, PermissionReply, PermissionRequest, Question, Reply
-from magent_lsp.lsp.delivery import Caller
 from magent_lsp.lsp.habits import Habits
+from magent_lsp.lsp.parcel import Caller
 
 logger = logging.getLogger(__name__)
 

@@ -15,12 +15,13 @@ from magent_lsp.core.errors import ToolError
 from magent_lsp.core.request import Answer, Diagnostic, Focus, PermissionReply, PermissionRequest, Question
 from magent_lsp.lsp.buffers import Buffers, snapshot
 from magent_lsp.lsp.comparison import shown
-from magent_lsp.lsp.delivery import Caller, Delivery
+from magent_lsp.lsp.delivery import Delivery
 from magent_lsp.lsp.diagnostics import Diagnostics
 from magent_lsp.lsp.dialogs import Dialogs
 from magent_lsp.lsp.documents import Documents
 from magent_lsp.lsp.habits import habits_of
 from magent_lsp.lsp.lanes import Lanes
+from magent_lsp.lsp.parcel import Caller
 from magent_lsp.lsp.verify import Bounds
 from magent_lsp.store import disk
 from magent_lsp.store.land import in_thread

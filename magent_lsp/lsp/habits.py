@@ -1,14 +1,10 @@
 """What single editors do beside the protocol, told from what they say of themselves."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from lsprotocol import types
-
-_EXACT_EGLOT: Final = (1, 13)
-"""The first Eglot that answers `applied: true` also for an edit that the person declined."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +27,8 @@ class Habits:
     one_completion: bool = False
     """Completion of a server shuts out all other of a buffer, even if it never finds one (Eglot)."""
     vouches: bool = False
-    """Its yes to a versioned edit is proof: it counts every change at once, makes the edit before it answers,
-    and answers with an error if the person declines (Eglot before 1.13)."""
+    """Its yes to a versioned edit is proof also if it has asked the person: who declines gives an error
+    (Eglot before 1.13)."""
     holds_back: bool = False
     """It tells of changes when it is idle, which a dialog ends until the next key (Eglot)."""
 
@@ -55,9 +51,7 @@ def habits_of(client: types.ClientInfo | None, capabilities: types.ClientCapabil
         return _NAMED[name]
     nameless = client is None and _is_old_eglot(capabilities)
     if name == "eglot" or nameless:
-        version = _version(client.version or "") if client is not None else (0, 0)
-        vouches = nameless or (version is not None and version < _EXACT_EGLOT)
-        return Habits(first_is_default=True, one_completion=True, vouches=vouches, holds_back=True)
+        return Habits(first_is_default=True, one_completion=True, vouches=nameless, holds_back=True)
     # Versions of Eglot that do not give their name are among those without one.
     return Habits(first_is_default=capabilities.window is None, one_completion=client is None)
 
@@ -75,8 +69,3 @@ def _is_old_eglot(capabilities: types.ClientCapabilities) -> bool:
         and saving is not None
         and saving.will_save_wait_until is True
     )
-
-
-def _version(text: str) -> tuple[int, int] | None:
-    found = re.match(r"(\d+)\.(\d+)", text)
-    return (int(found[1]), int(found[2])) if found else None

@@ -27,9 +27,10 @@ from magent_lsp.core.errors import ToolError
 from magent_lsp.core.views import to_lf
 from magent_lsp.lsp.buffers import Buffers, on_disk
 from magent_lsp.lsp.convert import line_edits, takes, to_uri, workspace_edit
-from magent_lsp.lsp.delivery import Caller, Delivery, Parcel
+from magent_lsp.lsp.delivery import Delivery
 from magent_lsp.lsp.documents import OpenDocument
 from magent_lsp.lsp.habits import Habits
+from magent_lsp.lsp.parcel import Caller, Parcel
 from magent_lsp.lsp.verify import Bounds
 from magent_lsp.store import disk
 from magent_lsp.store.land import in_thread, land

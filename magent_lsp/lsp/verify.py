@@ -21,7 +21,9 @@ class Bounds:
     """For the answer to `workspace/applyEdit`."""
     change: float = 5
     """For the `didChange` after that answer."""
-    idle: float = 1
+    unasked: float = 0.4
+    """For that answer, if no person was asked."""
+    idle: float = 0.8
     """The same, of a client that tells of changes once nobody has typed for half a second."""
     key: float = 30
     """The same, where it does not tell before the person presses a key."""

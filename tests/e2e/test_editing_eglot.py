@@ -1,19 +1,33 @@
 """Eglot tells of a change when Emacs is idle, and after a dialog Emacs is not, before the next key.
 
-Versions up to 1.12 count every change at once, so their yes to a versioned edit is proof, and the agent goes
-on. With later ones the person is asked for a key.
+Most versions count every change as it is made, so they refuse another edit of the old version: that is proof,
+and the agent goes on. 1.17, of Emacs 30, does not: there the person is asked for a key.
 """
 
-from dataclasses import replace
+import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support.edit_desk import call, change, desk
-from tests.support.lsp_profiles import EMACS
+from tests.support.lsp_profiles import EGLOT_1_17, EGLOT_1_24, EMACS, Profile
 
 TEXT = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n"
 ASK = {"edit_file": "ask"}
-NEWER = replace(EMACS, client="Eglot", version="1.17", counts_edits=False)
+EXACT = pytest.mark.parametrize("profile", [EMACS, EGLOT_1_24], ids=lambda profile: profile.name)
+
+HASTY = """
+import sys
+from magent_lsp.lsp import verify
+old = verify.Bounds.__init__
+def new(self, **more):
+    old(self, **{"key": 1.0, **more})
+verify.Bounds.__init__ = new
+from magent_lsp.cli import main
+sys.exit(main())
+"""
+"""The server with a shorter wait for a key; all else is as it is."""
 
 
 def two_places(name: str) -> Any:
@@ -21,8 +35,9 @@ def two_places(name: str) -> Any:
     return change(name, TEXT, TEXT.replace("one", "ONE").replace("ten", "TEN"))
 
 
-async def test_the_agent_goes_on_before_a_key_is_pressed(tmp_path: Path) -> None:
-    async with desk(tmp_path, profile=EMACS, permission=ASK, files={"a.txt": TEXT}) as at:
+@EXACT
+async def test_the_agent_goes_on_before_a_key_is_pressed(tmp_path: Path, profile: Profile) -> None:
+    async with desk(tmp_path, profile=profile, permission=ASK, files={"a.txt": TEXT}) as at:
         buffer = at.open("a.txt")
         at.client.answers.append("Allow a.txt in this session")
         read = call("read_file", path="a.txt")
@@ -82,8 +97,8 @@ async def test_a_word_that_was_not_kept_is_told_to_the_person(tmp_path: Path) ->
         assert buffer.text == TEXT.replace("one", "other").replace("six", "VI")
 
 
-async def test_a_newer_eglot_is_waited_for_and_the_person_asked_for_a_key(tmp_path: Path) -> None:
-    async with desk(tmp_path, profile=NEWER, permission=ASK, files={"a.txt": TEXT}) as at:
+async def test_the_person_is_asked_for_a_key_where_nothing_is_proof(tmp_path: Path) -> None:
+    async with desk(tmp_path, profile=EGLOT_1_17, permission=ASK, files={"a.txt": TEXT}) as at:
         buffer = at.open("a.txt")
         at.client.always = "Allow once"
         started = await at.start([change("a.txt", "six\n", "6\n")])
@@ -92,3 +107,35 @@ async def test_a_newer_eglot_is_waited_for_and_the_person_asked_for_a_key(tmp_pa
         told = await at.told(started["runId"])
         assert told.outcomes == ["applied"], told.outputs
         assert buffer.text == TEXT.replace("six", "6")
+
+
+async def test_a_yes_to_an_edit_that_was_not_made_is_no_proof(tmp_path: Path) -> None:
+    """From 1.15 to 1.19 Eglot says yes where the person has declined."""
+    async with desk(tmp_path, profile=EGLOT_1_24, permission=ASK, code=HASTY, files={"a.txt": TEXT}) as at:
+        buffer = at.open("a.txt")
+        at.client.always = "Allow once"
+        at.client.apply = "lie"
+        told = await at.agent([change("a.txt", "six\n", "6\n")])
+        assert told.outcomes == ["unknown"], told.outputs
+        assert buffer.text == TEXT
+        at.client.apply = "apply"
+        at.client.key()
+
+
+async def test_a_client_that_asks_for_each_edit_is_not_tried_with_another(tmp_path: Path) -> None:
+    async with desk(tmp_path, profile=EMACS, permission=ASK, files={"a.txt": TEXT}) as at:
+        buffer = at.open("a.txt")
+        at.client.always = "Allow once"
+        honest = at.client._apply_edit
+
+        async def asks(params: Any) -> Any:
+            await asyncio.sleep(0.6)  # a person reads the question
+            result, after = await honest(params)
+            assert after is not None
+            return result
+
+        at.client.on["workspace/applyEdit"] = asks
+        told = await at.agent([change("a.txt", "six\n", "6\n")])
+        assert told.outcomes == ["applied"], told.outputs
+        assert buffer.text == TEXT.replace("six", "6")
+        assert len(at.client.edits) == 1

@@ -24,6 +24,8 @@ class Buffer:
     """Texts before each edit."""
     first_change: int | None = None
     """The version after the first change, where it is not the next one."""
+    counts_late: bool = False
+    """Whether the version does not grow before the changes are told."""
     counts_edits: bool = False
     """Whether the version grows with every replacement."""
     unsent: list[dict[str, Any]] = field(default_factory=list)
@@ -57,6 +59,10 @@ class Buffer:
         end = len(self.text) if part is None else start + len(part)
         return {"start": self.position(start), "end": self.position(end)}
 
+    def counted(self, changes: int) -> int:
+        """By how much the version grows."""
+        return 0 if self.counts_late else changes if self.counts_edits else 1
+
     def apply(self, edits: list[dict[str, Any]]) -> None:
         """Apply text edits computed on the present text; the changes are in `unsent`, last place first."""
         placed = sorted(
@@ -67,11 +73,14 @@ class Buffer:
             key=lambda item: item[:2],
             reverse=True,
         )
+        placed = [
+            (start, end, edit) for start, end, edit in placed if self.text[start:end] != edit["newText"]
+        ]
         self.history.append(self.text)
         for start, end, edit in placed:
             span = {"start": self.position(start), "end": self.position(end)}
             self.unsent.append({"range": span, "text": edit["newText"]})
             self.text = self.text[:start] + edit["newText"] + self.text[end:]
-        self.version += len(placed) if self.counts_edits else 1
+        self.version += self.counted(len(placed))
         if self.first_change is not None:
             self.version = max(self.version, self.first_change)

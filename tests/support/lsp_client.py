@@ -146,7 +146,7 @@ class LspClient:
             "processId": os.getpid() if process_id is None else process_id,
             "rootUri": uri,
             "capabilities": self.profile.capabilities,
-            **({"clientInfo": self._info()} if self.profile.client else {}),
+            **({"clientInfo": {"name": self.profile.client}} if self.profile.client else {}),
             "workspaceFolders": [{"uri": uri, "name": "ws"}] if uri else None,
             **({"initializationOptions": {"magent": dict(magent)}} if magent is not None else {}),
             **more,
@@ -167,10 +167,6 @@ class LspClient:
             task.cancel()
         await asyncio.gather(self._listening, *self._tasks, return_exceptions=True)
         await self.link.close()
-
-    def _info(self) -> dict[str, str]:
-        version = {"version": self.profile.version} if self.profile.version else {}
-        return {"name": self.profile.client, **version}
 
     # -- messages -----------------------------------------------------------------------------------
 
@@ -250,7 +246,7 @@ class LspClient:
             on_disk = None
         buffer = Buffer(uri, on_disk if text is None else text, language, self.profile.first_version, on_disk)
         buffer.first_change = self.profile.first_change
-        buffer.counts_edits = self.profile.counts_edits
+        buffer.counts_edits, buffer.counts_late = self.profile.counts_edits, self.profile.counts_late
         self.buffers[uri] = buffer
         item = {"uri": uri, "languageId": language, "version": buffer.version, "text": buffer.text}
         self.notify("textDocument/didOpen", {"textDocument": item})
@@ -271,6 +267,8 @@ class LspClient:
         """Send what changed, the server's own edits and the person's keys in one message, as editors do."""
         if buffer.unsent and not self._asleep:
             changes, buffer.unsent = buffer.unsent, []
+            if self.profile.counts_late:
+                buffer.version += len(changes)
             identifier = {"uri": buffer.uri, "version": buffer.version}
             self.notify("textDocument/didChange", {"textDocument": identifier, "contentChanges": changes})
 
@@ -415,7 +413,10 @@ class LspClient:
             if self.profile.drops_stale and 0 < (version or 0) < buffer.version:
                 return {"applied": True}, partial(self._tell, buffer)
             if self.profile.checks_version and version not in (None, buffer.version):
-                return {"applied": False}, None
+                if not self.profile.names_version:
+                    return {"applied": False}, None
+                words = f"Edits on `{uri}' require version {version}, you have {buffer.version}"
+                raise ResponseError({"code": -32603, "message": words})
             buffer.apply(edits)
             edited.append(buffer)
 

@@ -1,7 +1,7 @@
 """What real editors declare, and how they behave, for tests that must hold in all of them."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from typing import Any, Literal
 
@@ -14,8 +14,6 @@ class Profile:
     capabilities: dict[str, Any] = field(default_factory=dict)
     client: str = ""
     """What it calls itself in `clientInfo`."""
-    version: str = ""
-    """And which version it says it is."""
     first_version: int = 1
     first_change: int | None = None
     """The version after the first change, where it is not the next one."""
@@ -27,6 +25,10 @@ class Profile:
     """Whether it refuses an edit of any other version than the one it has."""
     drops_stale: bool = False
     """Whether it drops an edit of an older version, and says that it was applied."""
+    names_version: bool = False
+    """Whether it refuses such an edit with an error that says which version it has."""
+    counts_late: bool = False
+    """Whether the version grows when changes are told, not when they are made."""
     counts_edits: bool = False
     """Whether the version grows with every replacement, not with every message."""
     sleeps: bool = False
@@ -105,9 +107,13 @@ EMACS = Profile(
     first_version=0,
     debounce=0.3,
     unknown_request="null",
+    names_version=True,
     counts_edits=True,
     sleeps=True,
 )
+EGLOT_1_17 = replace(EMACS, name="eglot 1.17", client="Eglot", counts_edits=False, counts_late=True)
+"""That of Emacs 30, as far as edits go."""
+EGLOT_1_24 = replace(EMACS, name="eglot 1.24", client="Eglot")
 POOR = Profile("poor", {}, dialogs=False)
 
 PROFILES = (VSCODE, NEOVIM, EMACS, POOR)
