@@ -44,7 +44,7 @@ from magent_lsp.engine.snapshot import Snapshot
 from magent_lsp.engine.subagents import Subagents
 from magent_lsp.engine.summaries import needs_model
 from magent_lsp.engine.telemetry import Telemetry
-from magent_lsp.engine.titles import Titles
+from magent_lsp.engine.titles import Titles, title_from
 from magent_lsp.engine.trace import Trace
 from magent_lsp.engine.view import View
 from magent_lsp.engine.window import Window
@@ -115,7 +115,7 @@ class Driver:
             snapshot=snapshot,
             host=self._host,
             emit=Emitter(run_id, session.id, sinks, self._host.redact, self._host.unfinished),
-            place=self.place(session),
+            place=self.place(session, guest),
             trace=trace,
             view=self._views.setdefault(session, View()),
             parent=parent,
@@ -349,10 +349,11 @@ class Driver:
             )
         return self.make(request, session, parent.snapshot, parent, steps)
 
-    def place(self, session: Session | None = None) -> Place:
-        """The folders in which paths are judged, those of the session first."""
-        first = session.folder if session else next(iter(self._folders()), Path.cwd())
-        others = [folder for folder in self._folders() if folder != first]
+    def place(self, session: Session | None = None, guest: Guest | None = None) -> Place:
+        """Where paths are judged: the session's folder first; of a guest only those that let it in."""
+        folders = self._folders() if guest is None else guest.folders
+        first = session.folder if session else next(iter(folders), Path.cwd())
+        others = [folder for folder in folders if folder != first]
         return Place(
             folders=(first, *others),
             cwd=first,
@@ -383,12 +384,6 @@ def choose_agent(request: RunRequest, session: Session, snapshot: Snapshot, *, c
     if request.agent and not session.messages:
         session.use_agent(agent.name)
     return agent
-
-
-def title_from(prompt: str) -> str:
-    """A session's title until a better one is made: the prompt's first line, at most 60 characters."""
-    line = next((line.strip() for line in prompt.split("\n") if line.strip()), "New session")
-    return line if len(line) <= 60 else line[:59] + "…"
 
 
 def _message_id() -> str:

@@ -1,7 +1,9 @@
 """An agent of another program that uses this editor: its calls come in place of a model's replies."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from magent_lsp.core.messages import ToolMessage, ToolStatus
@@ -38,9 +40,13 @@ class GuestCall:
 class Guest:
     """What a guest wants in one run, handed to whoever drives the run."""
 
-    def __init__(self, name: str, *, patience: float = PATIENCE, most: int = MOST_CALLS) -> None:
+    def __init__(
+        self, name: str, folders: Sequence[Path] = (), *, patience: float = PATIENCE, most: int = MOST_CALLS
+    ) -> None:
         self.name = name
         """For people, such as `claude-code`."""
+        self.folders = tuple(folders)
+        """The workspace folders that let it in; all others are outside for it."""
         self._patience = patience
         self._room = most
         self._waiting: asyncio.Queue[GuestCall] = asyncio.Queue()

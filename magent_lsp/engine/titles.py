@@ -72,6 +72,12 @@ def _wanted(run: Run) -> bool:
     return any(isinstance(m, AssistantMessage) and m.usage.output_tokens for m in run.session.messages)
 
 
+def title_from(prompt: str) -> str:
+    """A session's title until a better one is made: the prompt's first line, at most 60 characters."""
+    line = next((line.strip() for line in prompt.split("\n") if line.strip()), "New session")
+    return line if len(line) <= 60 else line[:59] + "…"
+
+
 def cleaned(text: str) -> str:
     """The title in a model's answer: one line without marks and quotes; empty if there is none."""
     lines = (line.strip() for line in _THOUGHT.sub("", text).splitlines())

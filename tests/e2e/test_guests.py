@@ -594,6 +594,28 @@ async def test_a_project_cannot_open_the_door(tmp_path: Path, trusted: bool) -> 
         assert not (tmp_path / "state/guests").exists()
 
 
+async def test_a_folder_that_stays_closed_is_outside_for_guests(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    (closed / ".magent").mkdir(parents=True)
+    (closed / ".magent/config.yaml").write_text("serveMcp: false\n")
+    (closed / "c.py").write_text("c = 1\n")
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/config.yaml").write_text("serveMcp: true\n")
+    files = {"a.py": "x = 1\n"}
+    async with editor(tmp_path, files=files, initialize=False) as client:
+        folders = [{"uri": path.as_uri(), "name": path.name} for path in (tmp_path / "ws", closed)]
+        magent = {"warmUp": False, "client": EVENTS}
+        await client.initialize(magent=magent, workspaceFolders=folders)
+        client.always = "Reject"
+        assert (await door(tmp_path)).folders == (tmp_path / "ws",)
+        async with guest(tmp_path) as agent:
+            assert not (await agent.use("read_file", path="a.py")).failed
+            assert (await agent.use("read_file", path=str(closed / "c.py"))).failed
+            assert len(client.questions) == 1
+        async with guest(tmp_path, cwd=closed) as agent:
+            assert "There is no editor that has" in (await agent.use("list_dir")).text
+
+
 async def test_a_project_can_keep_it_closed(tmp_path: Path) -> None:
     files = {".magent/config.yaml": "serveMcp: false\n"}
     async with editor(tmp_path, client=EVENTS, files=files, environment={"MAGENT_TITLES": "false"}) as client:

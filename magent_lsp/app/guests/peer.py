@@ -95,7 +95,7 @@ class Peer:
         self._most, self._folder = LARGEST, folder
         await self._house.app.load()
         self._send("welcome", folder=str(folder), version=__version__)
-        return Visit(self._house, shown_name(hello.get("name")), folder)
+        return Visit(self._house, shown_name(hello.get("name")), folder, lambda: self._door().folders)
 
     async def _look_at(self, hello: Mapping[str, Any]) -> tuple[str, Path | None]:
         """Why somebody is not let in, or the workspace folder in which they stand."""

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,8 +29,10 @@ _ENDED: Final = {
 class Visit:
     """What one guest does here."""
 
-    def __init__(self, house: House, name: str, folder: Path) -> None:
+    def __init__(self, house: House, name: str, folder: Path, folders: Callable[[], Sequence[Path]]) -> None:
+        """It stands in `folder`; `folders` are all that let it in."""
         self._house = house
+        self._folders = folders
         self._name = name
         self._folder = folder
         self._session: str | None = None
@@ -76,7 +78,7 @@ class Visit:
 
     def _begin(self, call: GuestCall, arguments: Any) -> None:
         """Begin a run with a call; MagentError if that cannot be."""
-        guest = Guest(self._name)
+        guest = Guest(self._name, self._folders())
         guest.offer(call)
         request = RunRequest(
             prompt=f"{self._name}: {_title(call.name, arguments)}",
