@@ -36,18 +36,17 @@ class Window:
         self._settings = settings
         self._limit = limit
         """Tokens; None: nobody knows, so only the provider's refusal tells."""
-        self._fixed = size_of([SystemMessage(text=system)], run.tools)
-        """What each request holds beside the conversation."""
+        self._fixed: Size | None = None
         self._ratio = CHARS_PER_TOKEN
         self._fruitless = 0
 
     async def fit(self) -> None:
         """Compact before the next request if it would not fit."""
+        fixed = (await self._beside()).tokens(self._ratio)
         if self._limit is None:
             return
         for _ in range(MAX_ROUNDS):
             await self._run.history()
-            fixed = self._fixed.tokens(self._ratio)
             if self._run.view.size.tokens(self._ratio) <= room_for(self._limit, fixed):
                 return
             plan = await self._plan(self._limit)
@@ -77,7 +76,8 @@ class Window:
     def counted(self, asked: Size, reply: AssistantMessage) -> None:
         """Learn from a reply how many tokens a request really had that held this, and what is fixed."""
         self._fruitless = 0
-        self._ratio = calibrate(self._fixed + asked, reply.usage) or self._ratio
+        if self._fixed is not None:
+            self._ratio = calibrate(self._fixed + asked, reply.usage) or self._ratio
 
     async def summarise(self, focus: str = "") -> int:
         """Compact because a person asked for it; returns the tokens that the conversation had."""
@@ -86,9 +86,16 @@ class Window:
             await self._carry_out(plan, focus, manual=True)
         return plan.tokens
 
+    async def _beside(self) -> Size:
+        """What each request holds beside the conversation; schemas of tools take a while to be made."""
+        if self._fixed is None:
+            system = SystemMessage(text=self._system)
+            self._fixed = await asyncio.to_thread(size_of, [system], self._run.tools)
+        return self._fixed
+
     async def _tokens(self) -> int:
         await self._run.history()
-        return (self._fixed + self._run.view.size).tokens(self._ratio)
+        return (await self._beside() + self._run.view.size).tokens(self._ratio)
 
     async def _plan(self, limit: int, *, force: bool = False) -> CompactionPlan:
         """Made beside the loop: a long conversation is gone through many times."""

@@ -4,6 +4,7 @@ Exits with 1 if a number is over its bound, so that CI can hold it.
 """
 
 import argparse
+import asyncio
 import json
 import statistics
 import sys
@@ -12,14 +13,21 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from magent_lsp.app import Magent
+from magent_lsp.core.events import Envelope
 from magent_lsp.core.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from magent_lsp.core.request import RunRequest
 from magent_lsp.engine.compaction import plan_compaction
 from magent_lsp.engine.history import normalise
 from magent_lsp.engine.merge import merge
+from magent_lsp.headless.editor import DiskEditor
+from magent_lsp.store.dirs import Dirs
 from magent_lsp.store.sessions import SessionStore
 
 MESSAGES = 10_000
+TURNS = 10_000
 SESSIONS = 300
+PROMPTS = 5
 BOUNDS = {
     "append, median (ms)": 1.0,
     "append of the last thousand against the first (times)": 3.0,
@@ -29,13 +37,16 @@ BOUNDS = {
     "list of 300 sessions (s)": 0.5,
     "search in 300 sessions and 10,000 messages (s)": 1.0,
     "merge of a 1 MB file (s)": 1.0,
+    "first prompt to 10,000 turns: longest hold of the event loop, median (ms)": 50.0,
+    "further prompt to 10,000 turns: the same (ms)": 50.0,
+    "prompt that sums 10,000 turns up: the same (ms)": 50.0,
 }
 
 
-def messages() -> list[Message]:
+def messages(turns: int = MESSAGES // 4) -> list[Message]:
     """A conversation with calls and outputs of usual size."""
     made: list[Message] = []
-    for n in range(MESSAGES // 4):
+    for n in range(turns):
         call = ToolCall(id=f"c{n}", name="bash", arguments='{"command": "make test"}')
         made.append(UserMessage(id=f"u{n}", text="please look into this " * 5))
         made.append(AssistantMessage(id=f"a{n}", text="Looking.", tool_calls=(call,)))
@@ -49,6 +60,64 @@ def seconds(work: Callable[[], object]) -> float:
     begin = time.perf_counter()
     work()
     return time.perf_counter() - begin
+
+
+class Nobody:
+    """Nobody watches."""
+
+    def emit(self, event: Envelope) -> None:
+        """Let it pass."""
+
+
+async def longest_hold(magent: Magent, session_id: str) -> float:
+    """Milliseconds of the loop's thread, at most, between two turns of others, while a prompt was answered.
+
+    Processor time, since how long they wait beside other programs says nothing of ours.
+    """
+    longest = 0.0
+
+    async def beat() -> None:
+        nonlocal longest
+        last = time.thread_time()
+        while True:
+            await asyncio.sleep(0)
+            now = time.thread_time()
+            longest, last = max(longest, now - last), now
+
+    beating = asyncio.create_task(beat())
+    run = magent.start(RunRequest(prompt="and now?", session_id=session_id))
+    outcome = await magent.wait(run.run_id)
+    beating.cancel()
+    if outcome.stop_reason != "end_turn":
+        raise RuntimeError(f"the run ended with {outcome.stop_reason}: {outcome.error}")
+    return longest * 1_000
+
+
+async def holds(home: Path) -> dict[str, float]:
+    """How long prompts to a very long conversation hold up everything else."""
+    workspace, script = home / "ws", home / "script.json"
+    workspace.mkdir()
+    script.write_text(json.dumps([{"text": "Done.", "repeat": True}]))
+    settings = {"model": f"scripted:{script}", "titles": False, "contextLimit": 10_000_000}
+    magent = Magent(
+        folders=[workspace],
+        editor=DiskEditor(),
+        sink=Nobody(),
+        dirs=Dirs.under(home / "home"),
+        environ={"SOME_API_KEY": "sk-no-real-key-0123456789"},
+        overrides=settings,
+    )
+    await magent.load()
+    await longest_hold(magent, magent.new_session().id)  # what is loaded with the first run of all
+    said, sessions = messages(TURNS), [magent.new_session() for _ in range(PROMPTS)]
+    for session in sessions:
+        session.messages[:] = said
+    taken = [[await longest_hold(magent, session.id) for session in sessions] for _ in range(2)]
+    settings["contextLimit"] = 100_000
+    magent.reload()
+    taken.append([await longest_hold(magent, session.id) for session in sessions])
+    await magent.close()
+    return dict(zip(list(BOUNDS)[-3:], map(statistics.median, taken), strict=True))
 
 
 def measure(state: Path) -> dict[str, float]:
@@ -79,7 +148,7 @@ def measure(state: Path) -> dict[str, float]:
     base = "".join(lines)
     ours, theirs = base.replace("line 5 ", "LINE 5 ", 20), base + "more\n"
     numbers["merge of a 1 MB file (s)"] = seconds(lambda: merge(base, ours, theirs))
-    return numbers
+    return numbers | asyncio.run(holds(state))
 
 
 def main() -> int:
