@@ -9,6 +9,7 @@ from magent_lsp.core.session import Session
 from magent_lsp.engine.hook_reply import Reply
 from magent_lsp.engine.hooks import Hooks
 from magent_lsp.engine.run import Host, Run
+from magent_lsp.engine.summaries import BLOCKED
 from magent_lsp.store.sessions import SessionStore
 
 END_SECONDS: Final = 2.0
@@ -50,7 +51,7 @@ class SessionHooks:
         told = [await self._start(run)]
         reply = await run.hooks.fire("UserPromptSubmit", prompt=run.request.prompt)
         if reply.blocked or reply.halted:
-            raise UserError(f"A hook blocked this prompt: {reply.reason or reply.halted}")
+            raise UserError(f"{BLOCKED} {reply.reason or reply.halted}")
         told.append(_context("UserPromptSubmit", reply))
         return "\n".join(part for part in told if part)
 

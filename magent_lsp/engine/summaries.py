@@ -35,6 +35,10 @@ def command_in(prompt: str) -> tuple[str, str] | None:
     return (match[1], (match[2] or "").strip()) if match else None
 
 
+BLOCKED: Final = "A hook blocked this prompt:"
+"""Begins what is said to a person whose prompt must not reach the model."""
+
+
 def needs_model(prompt: str, commands: Container[str]) -> bool:
     """Whether a prompt is neither a command of ours nor an unknown one; `commands` are those of files.
 

@@ -12,6 +12,7 @@ import pytest_asyncio
 import yaml
 
 from magent_lsp.store.hooks import EVENTS
+from tests.support.chat import Talk
 from tests.support.stage import Stage, call, on_stage, say
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -167,3 +168,22 @@ async def test_hooks_of_a_project_run_only_once_it_is_trusted(stage: Stage) -> N
     stage.cast("now trusted", say("ok"))
     await stage.run("now trusted")
     assert log.exists()
+
+
+async def test_a_prompt_that_a_hook_blocked_is_no_history_of_a_chat_either(stage: Stage) -> None:
+    """It would go out with the next message, past the hook."""
+    guard = script(
+        stage,
+        "no_names",
+        "if 'Ada' in told['prompt']: print('no names, please', file=sys.stderr); sys.exit(2)",
+    )
+    use(stage, UserPromptSubmit=[{"command": guard}])
+    talk = Talk(stage, "guarded")
+    await talk.send(say("One."))
+    talk.write("Ada did it.\n")
+    await talk.send()
+    assert "> - magent: A hook blocked this prompt: no names, please" in talk.text
+    talk.write("Somebody did it.\n")
+    await talk.send(say("Two."))
+    use(stage)
+    assert talk.asked() == [("user", "guarded"), ("assistant", "One."), ("user", "Somebody did it.")]

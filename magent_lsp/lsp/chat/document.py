@@ -8,8 +8,9 @@ from typing import Final, NamedTuple
 
 from magent_lsp.core.document import split_lines
 from magent_lsp.core.edits import Replacement
+from magent_lsp.engine.summaries import BLOCKED
 from magent_lsp.lsp.chat.fences import code_lines, left_open
-from magent_lsp.lsp.chat.marks import MAGENT, YOU, Who, heading, is_ours, quote, unquote
+from magent_lsp.lsp.chat.marks import MAGENT, NOTE, YOU, Who, heading, is_ours, quote, unquote
 from magent_lsp.store.keys import Key
 
 KEYS: Final = (
@@ -91,7 +92,7 @@ def parse(text: str) -> Chat:
     parts = list(_parts(lines))
     if parts:
         last = parts[-1] if parts[-1].who == "you" else None
-        turns = _turns(parts[:-1] if last else parts)
+        turns = _turns(text, parts[:-1] if last else parts)
     else:
         last, turns = _headless(lines), ()
     content = text[last.start : last.end] if last else ""
@@ -267,11 +268,13 @@ def _headless(lines: _Lines) -> Part | None:
     return Part("you", lines.starts[first], len(lines.text), text)
 
 
-def _turns(parts: Sequence[Part]) -> tuple[Turn, ...]:
+def _turns(text: str, parts: Sequence[Part]) -> tuple[Turn, ...]:
     turns: list[Turn] = []
     for part in parts:
         if part.who == "you":
             turns.append(Turn(said=part.text))
+        elif turns and not part.text and f"{NOTE}{BLOCKED}" in text[part.start : part.end]:
+            turns.pop()  # what a hook kept from the model does not reach it as history either
         elif turns:
             answer = f"{turns[-1].answer}\n\n{part.text}".strip()
             turns[-1] = Turn(said=turns[-1].said, answer=answer)
