@@ -80,6 +80,10 @@ class ModelProcess:
         """The bodies of the chat requests so far."""
         return [item["json"] for item in self._http("/_requests")]
 
+    def release(self) -> None:
+        """Let answers with `hold` go on, which wait after their first piece."""
+        self._http("/_release", {})
+
     def close(self) -> None:
         """End the process."""
         assert self._process.stdin is not None

@@ -35,7 +35,7 @@ client went away before the answer was over; `request.wait_closed(seconds)` wait
 As a process, `python -m tests.support.model_server [--port N] [--script FILE] [--repeat]` prints its address
 as the first line and lives until its stdin closes. FILE is a JSON list of replies with the fields of `Reply`
 (a fault is `{"fault": "status", "status": 429}`). More can be queued by POST to `/_queue` (such a list), and
-`GET /_requests` lists what was asked.
+`GET /_requests` lists what was asked; a POST to `/_release` lets answers with `hold` go on.
 """
 
 import argparse
@@ -269,6 +269,9 @@ class ModelServer:
         elif request.path == "/_queue":
             self.queue(*[read_reply(item) for item in json.loads(request.content)])
             await _send(writer, 200, {"queued": len(self._queue)})
+        elif request.path == "/_release":
+            self.release()
+            await _send(writer, 200, {})
         elif request.path == "/_requests":
             asked = [
                 {"path": item.path, "headers": item.headers, "json": item.json} for item in self.requests
@@ -335,7 +338,7 @@ class ModelServer:
                 if pieces > 1:
                     await asyncio.sleep(reply.delay)
                 if pieces == 2 and reply.hold:
-                    await asyncio.to_thread(self._release.wait, 30)
+                    await asyncio.to_thread(self._release.wait, 300)
             await _chunk(writer, frame.data)
         await _chunk(writer, "")
 

@@ -131,12 +131,10 @@ export class Connection {
         const unasked = context.triggerKind === CodeActionTriggerKind.Automatic && range.isEmpty;
         return unasked ? actions?.filter(isPressing) : actions;
       },
-      executeCommand: async (command, [argument], next) => {
+      executeCommand: async (command, [argument]) => {
         if (command === "magent.openChat") return commands.executeCommand("magentLsp.openChat");
         const chosen = command === "magent.prompt" ? this.choices.model() : {};
-        const result: unknown = await next(command, [{ ...chosen, ...(argument as object) }]);
-        this.started(argument as object, result);
-        return result;
+        return this.execute(command, { ...chosen, ...(argument as object) });
       },
     };
   }
@@ -155,6 +153,7 @@ async function offerStart(connection: Connection): Promise<void> {
   if (choice === "Show the log") connection.showLog();
 }
 
+// The server names the argument that it cannot take; a person has given none.
 function words(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return (error instanceof Error ? error.message : String(error)).replace(/^'\w+': /, "");
 }

@@ -44,7 +44,7 @@ class CodeServer:
         """The person's; our server's configuration is at the desk."""
         self.program = folder / "programs/magent-lsp"
         """Where our server is, in the first folder on the PATH, unless a test has it elsewhere."""
-        self._installed: Path | None = None
+        self._installed: list[Path] = []
         self._data = folder / "data"
         for new in (self.home, self.program.parent, self._data, folder / "builtin"):
             new.mkdir(parents=True)
@@ -89,12 +89,20 @@ class CodeServer:
             shutil.rmtree(self._data / place, ignore_errors=True)
             (self._data / place).mkdir()
             (self._data / place / "settings.json").write_text(json.dumps({**SETTINGS, **settings}))
-        if self._installed is not None:
-            self._installed.unlink()
-        self._installed = program
+        while self._installed:
+            self._installed.pop().unlink()
         if program is not None:
-            install_server(desk, program)
+            self.install(desk, program)
         return f"{self.url}/?folder={quote(str(desk.root))}"
+
+    def install(self, desk: Desk, program: Path) -> None:
+        """Put our server somewhere; it runs in the environment of the desk, whatever VS Code has."""
+        self._installed.append(program)
+        program.parent.mkdir(parents=True, exist_ok=True)
+        environment = [f"{name}={value}" for name, value in desk.env.items()]
+        command = shlex.join(["env", "-i", *environment, *desk.server[:-1]])
+        program.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+        program.chmod(0o755)
 
     def close(self) -> None:
         """End it and what it started."""
@@ -104,11 +112,3 @@ class CodeServer:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-
-
-def install_server(desk: Desk, program: Path) -> None:
-    """Put our server somewhere; it runs in the environment of the desk, whatever VS Code has."""
-    program.parent.mkdir(parents=True, exist_ok=True)
-    environment = [f"{name}={value}" for name, value in desk.env.items()]
-    program.write_text(f'#!/bin/sh\nexec {shlex.join(["env", "-i", *environment, *desk.server[:-1]])} "$@"\n')
-    program.chmod(0o755)

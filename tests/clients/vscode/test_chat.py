@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.clients.vscode.server import CodeServer
 from tests.clients.vscode.window import Window
 from tests.support.editors import Desk, calling, wait_until
 
@@ -50,7 +51,7 @@ def test_a_question_at_a_place_is_answered_in_the_chat(desk: Desk, open_window: 
 
 @pytest.mark.covers("cancel")
 def test_cancel_in_the_middle_of_an_answer(desk: Desk, open_window: Open) -> None:
-    desk.model.queue({"text": "Once upon a time " * 200, "delay": 0.2}, {"text": "Gladly."})
+    desk.script({"text": "Once upon a time " * 200, "delay": 0.2}, {"text": "Gladly."})
     window = open_window()
     window.open(desk.name)
     window.run("Magent: Open the Chat")
@@ -66,14 +67,16 @@ def test_cancel_in_the_middle_of_an_answer(desk: Desk, open_window: Open) -> Non
 
 
 def test_the_menu_behind_the_status_bar_answers(desk: Desk, open_window: Open) -> None:
-    desk.model.queue(calling("bash", command="touch made.txt"), {"text": "Made."})
+    desk.script(calling("bash", command="touch made.txt"), {"text": "Made."})
     window = open_window({"magentLsp.chat.open": False})
     window.run("Magent: Prompt on Selection")
     window.answer_box("make a file", "what shall be done with this project?")
     window.page.locator(".statusbar-item", has_text="Magent asks").wait_for()
     window.status.click()
+    row = window.page.locator(".quick-input-list .monaco-list-row", has_text="Answer the open question")
+    row.wait_for()
     window.picture("menu")
-    window.page.locator(".quick-input-list .monaco-list-row", has_text="Answer the open question").click()
+    row.click()
     window.page.locator(".quick-input-widget", has_text="touch made.txt").wait_for()
     window.picture("answer")
     window.page.locator(".quick-input-list .monaco-list-row", has_text="Allow once").click()
@@ -103,9 +106,11 @@ def test_pickers_count_for_the_next_prompt(desk: Desk, open_window: Open) -> Non
 
 
 def test_settings_reach_the_server_and_defaults_do_not(desk: Desk, open_window: Open) -> None:
+    own = desk.home / "my programs/server"
     desk.model.queue(calling("bash", command="touch made.txt"), {"text": "Made."})
     # `model` is only in config.yaml: VS Code's own default for it, `auto`, must not win.
-    window = open_window({"magentLsp.permission": ALLOWED})
+    command = {"magentLsp.server.command": [f"{own}", "serve"]}
+    window = open_window({"magentLsp.permission": ALLOWED, **command}, program=own)
     window.run("Magent: Prompt on Selection")
     window.answer_box("make a file", "what shall be done with this project?")
     window.chat.item("end", "Done").wait_for()
@@ -116,7 +121,7 @@ def test_settings_reach_the_server_and_defaults_do_not(desk: Desk, open_window: 
 def test_a_repository_cannot_loosen_rules(desk: Desk, open_window: Open) -> None:
     (desk.root / ".vscode").mkdir()
     (desk.root / ".vscode/settings.json").write_text(json.dumps({"magentLsp.permission": ALLOWED}))
-    desk.model.queue(calling("bash", command="touch made.txt"), {"text": "Made."})
+    desk.script(calling("bash", command="touch made.txt"), {"text": "Made."})
     window = open_window()
     window.run("Magent: Prompt on Selection")
     window.answer_box("make a file", "what shall be done with this project?")
@@ -126,14 +131,15 @@ def test_a_repository_cannot_loosen_rules(desk: Desk, open_window: Open) -> None
 
 
 def test_what_is_said_meanwhile_steers_the_run(desk: Desk, open_window: Open) -> None:
-    desk.model.queue(
-        {**calling("read_file", path=desk.name), "first_delay": 2}, {"text": "In Latin: tabula."}
-    )
+    look = {**calling("read_file", path=desk.name), "text": ["I look ", "into it."], "hold": True}
+    desk.model.queue(look, {"text": "In Latin: tabula."})
     window = open_window()
     window.run("Magent: Open the Chat")
     window.chat.send("What is a tab?")
-    window.chat.button("Stop").wait_for()
+    window.chat.item("text", "I look").wait_for()
     window.chat.send("say it in Latin")
+    window.chat.item("notice", "You: say it in Latin").wait_for()
+    desk.model.release()
     window.chat.item("text", "In Latin: tabula.").wait_for()
     assert "say it in Latin" in str(desk.model.requests()[1]["messages"])
 
@@ -177,7 +183,9 @@ def test_a_server_that_was_killed_comes_back(desk: Desk, open_window: Open) -> N
     assert desk.status() == []
 
 
-def test_a_missing_server_says_what_to_do(desk: Desk, open_window: Open) -> None:
+def test_a_missing_server_says_what_to_do_and_is_found_where_uv_puts_it(
+    desk: Desk, code_server: CodeServer, open_window: Open
+) -> None:
     window = open_window(ready=False, program=None)
     toast = window.page.locator(".notification-toast", has_text="pipx install '.[rg]'")
     toast.locator(".monaco-button", has_text="Set its path").hover()
@@ -185,3 +193,30 @@ def test_a_missing_server_says_what_to_do(desk: Desk, open_window: Open) -> None
     toast.locator(".monaco-button", has_text="How to install it").click()
     window.page.locator(".getting-started-step", has_text="Install the server").first.wait_for()
     window.picture("walkthrough")
+    window.run("Magent: Restart Server")
+    # The editor was started before, and knows nothing of a PATH that has changed since.
+    code_server.install(desk, code_server.home / ".local/share/uv/tools/magent-lsp/bin/magent-lsp")
+    toast.locator(".monaco-button", has_text="Try again").click()
+    window.wait_ready()
+
+
+def test_a_window_knows_nothing_of_the_one_before(desk: Desk, open_window: Open) -> None:
+    """If it did, these tests would depend on each other."""
+    desk.script({"text": "Once."})
+    first = open_window({"workbench.colorTheme": "Default Light Modern"})
+    first.open(desk.name)
+    first.type("# not saved")
+    first.run("Magent: Open the Chat")
+    first.chat.send("Hello?")
+    first.chat.item("end", "Done").wait_for()
+    first.chat.frame.locator("#agent").click()
+    first.page.locator(".quick-input-list .label-name", has_text=re.compile("^ask$")).click()
+    first.chat.frame.locator("#agent", has_text="ask").wait_for()
+    second = open_window()
+    assert second.page.locator(".tab").count() == 0
+    second.page.locator(".monaco-workbench.vs-dark").wait_for()
+    second.run("Magent: Open the Chat")
+    second.chat.frame.locator("#agent", has_text="build").wait_for()
+    second.chat.item("text", "Nothing is changed or run").wait_for()
+    second.open(desk.name)
+    assert "# not saved" not in second.text()

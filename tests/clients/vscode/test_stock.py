@@ -70,7 +70,7 @@ def answer(window: Any, title: str) -> None:
 @pytest.mark.covers("edit", "reject")
 def test_select_choose_allow_undo_reject(desk: Desk, window: Any) -> None:
     edit = calling("edit_file", path=desk.name, old_string=OLD, new_string=NEW)
-    desk.model.queue(edit, {"text": "Clearer."}, edit, {"text": "never said"})
+    desk.script(edit, {"text": "Clearer."}, edit, {"text": "never said"})
     before = window.text()
     window.select_lines(13, 15)
     window.action("Magent: Improve")

@@ -17,6 +17,7 @@ const stale = new Set<string>();
 const EMPTY = `
 ### Magent
 Select code and press **Ctrl+.** (**⌘.**) for its actions, or write below.
+**Alt+M e** (**⌘⌥M e**) changes the lines that you selected, and nothing else.
 
 Nothing is changed or run before you agree, except what your rules allow.
 `;
