@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.chat import Talk
+from tests.support.edit_desk import saves
 from tests.support.lsp_client import NO_ANSWER, LspClient, editor
 from tests.support.lsp_profiles import EMACS, NEOVIM, POOR, VSCODE, Profile
 from tests.support.model_server import ModelServer
@@ -42,6 +43,16 @@ async def test_an_editor_that_keeps_up_shows_it_as_it_comes(tmp_path: Path, prof
         talk, edits = await answered(stage, "streamed")
         assert talk.text.endswith("".join(WORDS).strip() + "\n\n## You\n\n")
         assert edits > 1
+
+
+async def test_a_plugin_of_ours_shows_it_as_it_comes_on_a_busy_machine_too(tmp_path: Path) -> None:
+    slow, ours = replace(VSCODE, debounce=1.2), {"save": True}
+    script = [{"text": WORDS, "delay": 0.5}]
+    async with editor(tmp_path, profile=slow, client=ours, script=script) as client:
+        saves(client)
+        talk, edits = await answered(Stage(client, ModelServer(), tmp_path), "busy")
+        assert talk.text.endswith("".join(WORDS).strip() + "\n\n## You\n\n")
+        assert edits > 2
 
 
 @pytest.mark.parametrize("profile", [EMACS, replace(VSCODE, debounce=1.2)], ids=["no window", "slow"])

@@ -240,7 +240,8 @@ class Stream:
     async def _apply(self, piece: _Piece) -> EditOutcome:
         work = asyncio.ensure_future(self._edge.editor.apply(piece.edit, "Magent: answer"))
         try:
-            if self._first and self.live:
+            # Plugins that save for us ask nobody about an edit, however late they tell of it.
+            if self._first and self.live and not self._edge.client.save:
                 self._first = False
                 landed = asyncio.ensure_future(piece.sent.landed.wait())
                 await asyncio.wait({work, landed}, timeout=ASKED, return_when=asyncio.FIRST_COMPLETED)
