@@ -145,12 +145,13 @@ def test_what_is_said_meanwhile_steers_the_run(desk: Desk, open_window: Open) ->
 
 
 def test_a_new_server_begins_afresh(desk: Desk, open_window: Open) -> None:
-    desk.model.queue(calling("write_file", path="made.txt", content="made"), {"text": "Still here."})
+    desk.script(calling("write_file", path="made.txt", content="made"))
     window = open_window()
     window.run("Magent: Open the Chat")
     window.chat.send("make a file")
     window.chat.button("Allow once").wait_for()
     window.diff_tab().wait_for()
+    desk.script({"text": "Still here."})
     window.run("Magent: Restart Server")
     window.chat.item("notice", "The server has stopped").wait_for()
     window.diff_tab().wait_for(state="detached")
@@ -164,7 +165,7 @@ def test_a_new_server_begins_afresh(desk: Desk, open_window: Open) -> None:
 
 @pytest.mark.covers("killed")
 def test_a_server_that_was_killed_comes_back(desk: Desk, open_window: Open) -> None:
-    desk.model.queue({"text": "Once upon a time " * 200, "delay": 0.2}, {"text": "Gladly."})
+    desk.script({"text": "Once upon a time " * 200, "delay": 0.2})
     window = open_window()
     window.open(desk.name)
     window.press("Control+Home")
@@ -172,6 +173,7 @@ def test_a_server_that_was_killed_comes_back(desk: Desk, open_window: Open) -> N
     window.run("Magent: Open the Chat")
     window.chat.send("Tell me a story")
     window.chat.item("text", "Once upon").wait_for()
+    desk.script({"text": "Gladly."})
     [pid] = desk.server_pids()
     os.kill(pid, signal.SIGKILL)
     window.chat.item("notice", "The server has stopped").wait_for()

@@ -99,8 +99,7 @@ def test_unsaved_text_two_edits_a_new_file_and_a_server_that_was_killed(desk: De
         "edit_file", path=desk.name, old_string="import BLANKS", new_string="import BLANKS as WHITE"
     )
     new = calling("write_file", path="notes/new.md", content="# New\n")
-    desk.model.queue({"calls": one["calls"] + two["calls"] + new["calls"]}, {"text": "All three."})
-    desk.model.queue({"text": "Back again."})
+    desk.script({"calls": one["calls"] + two["calls"] + new["calls"]}, {"text": "All three."})
     window.press("Control+Home")
     window.type("# not saved ")
     window.action("Magent: Improve")
@@ -115,6 +114,7 @@ def test_unsaved_text_two_edits_a_new_file_and_a_server_that_was_killed(desk: De
     assert NEW in text
     wait_until(lambda: (desk.root / "notes/new.md").exists(), 10, "the new file is on the disk")
     assert desk.status() == ["?? notes/"]
+    desk.script({"text": "Back again."})
     [pid] = desk.server_pids()
     os.kill(pid, signal.SIGKILL)
     wait_until(lambda: desk.server_pids() not in ([], [pid]), 30, "the client starts it again")
@@ -127,7 +127,7 @@ def test_unsaved_text_two_edits_a_new_file_and_a_server_that_was_killed(desk: De
 @pytest.mark.covers("ask", "cancel")
 def test_an_answer_is_opened_and_a_run_cancelled_by_code_action(desk: Desk, window: Any) -> None:
     slow = {"text": "Once upon a time " * 200, "delay": 0.2}
-    desk.model.queue({"text": "It returns the **leading blanks**."}, slow, {"text": "Still here."})
+    desk.script({"text": "It returns the **leading blanks**."}, slow, {"text": "Still here."})
     window.select_lines(13, 15)
     window.action("Magent: Explain")
     window.page.locator(".tab[aria-label*='.md']").wait_for()
@@ -136,7 +136,6 @@ def test_an_answer_is_opened_and_a_run_cancelled_by_code_action(desk: Desk, wind
     window.tab("indent.py").click()
     window.select_lines(13, 15)
     window.action("Magent: Explain")
-    desk.wait_requests(2)
     window.page.locator(".statusbar-item", has_text="Magent").first.wait_for()
     window.action("Magent: Cancel")
     window.page.locator(".statusbar-item", has_text="Magent").first.wait_for(state="detached")
