@@ -136,6 +136,7 @@ def saves(client: LspClient) -> list[list[str]]:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(buffer.text.encode())
             buffer.saved = buffer.text
+            client.key()  # what changed is told before a save is, in every editor
             client.notify("textDocument/didSave", {"textDocument": {"uri": uri}})
             saved.append(uri)
         await asyncio.sleep(0)  # the notifications go out before the answer
