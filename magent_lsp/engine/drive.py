@@ -356,6 +356,7 @@ class Driver:
         others = [folder for folder in folders if folder != first]
         return Place(
             folders=(first, *others),
+            apart=() if guest is None else tuple(each for each in self._folders() if each not in folders),
             cwd=first,
             home=Path.home(),
             resolve=lambda path: Path(os.path.realpath(path)),

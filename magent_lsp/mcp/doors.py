@@ -37,8 +37,11 @@ class Door:
     version: str = __version__
 
     def holder(self, place: Path) -> Path | None:
-        """The innermost of its folders in which a place lies."""
-        real = Path(os.path.realpath(place))
+        """The innermost of its folders in which a place lies; None if there is none, or no such place."""
+        try:
+            real = Path(os.path.realpath(place))
+        except (OSError, ValueError):
+            return None
         holders = [each for each in self.folders if real.is_relative_to(os.path.realpath(each))]
         return max(holders, key=lambda each: len(Path(os.path.realpath(each)).parts), default=None)
 

@@ -192,6 +192,7 @@ class Link:
                     line.answer(number, message)
                 elif message["kind"] == "refused":
                     line.why = f"{message.get('why')} "
+                    return
         except BadFrame as error:
             logger.warning("the editor's server said something odd: %s", error)
         finally:

@@ -22,6 +22,8 @@ class Place:
 
     folders: tuple[Path, ...]
     """The workspace folders, as they were opened; each may be a link."""
+    apart: tuple[Path, ...] = ()
+    """Folders that are outside although they may lie in one of those."""
     cwd: Path
     """Where relative paths start and commands run."""
     home: Path
@@ -61,18 +63,26 @@ class Map:
         self._resolved: dict[str, str | None] = {}
         self._home = names_of(str(place.home))
         self._roots: list[tuple[tuple[str, ...], ...]] | None = None
+        self._apart: list[tuple[str, ...]] | None = None
 
     @property
     def roots(self) -> list[tuple[tuple[str, ...], ...]]:
         """Each workspace folder as it was opened and as it really is."""
         if self._roots is None:
-            self._roots = []
-            for folder in self.place.folders:
-                opened = os.path.normpath(str(folder))
-                real = self.real(str(folder))
-                both = dict.fromkeys(names_of(each) for each in (opened, real) if each is not None)
-                self._roots.append(tuple(both))
+            self._roots = [self._spellings(folder) for folder in self.place.folders]
         return self._roots
+
+    @property
+    def apart(self) -> list[tuple[str, ...]]:
+        """All spellings of the folders that are outside."""
+        if self._apart is None:
+            self._apart = [each for folder in self.place.apart for each in self._spellings(folder)]
+        return self._apart
+
+    def _spellings(self, folder: Path) -> tuple[tuple[str, ...], ...]:
+        opened = os.path.normpath(str(folder))
+        real = self.real(str(folder))
+        return tuple(dict.fromkeys(names_of(each) for each in (opened, real) if each is not None))
 
     def real(self, path: str) -> str | None:
         """The real path; None if it cannot be found out."""
@@ -146,11 +156,20 @@ class Map:
         absolute: dict[tuple[str, ...], None] = {names: None}
         for spellings in self.roots:
             for root in spellings:
-                if names[: len(root)] == root:
+                if names[: len(root)] == root and not self._is_apart(names, root):
                     rest = names[len(root) :]
                     relative[rest] = None
                     absolute.update((other + rest, None) for other in spellings)
         return tuple(relative), tuple(absolute)
+
+    def _is_apart(self, names: tuple[str, ...], root: tuple[str, ...]) -> bool:
+        """Whether a folder that is outside lies between a workspace folder and a path in it."""
+        return any(
+            len(each) > len(root) and is_below(self._folded(names), self._folded(each)) for each in self.apart
+        )
+
+    def _folded(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(str.casefold, names)) if self.place.case_insensitive else names
 
 
 def names_of(path: str) -> tuple[str, ...]:

@@ -616,6 +616,61 @@ async def test_a_folder_that_stays_closed_is_outside_for_guests(tmp_path: Path) 
             assert "There is no editor that has" in (await agent.use("list_dir")).text
 
 
+@pytest.mark.parametrize("link", [False, True])
+async def test_a_folder_that_stays_closed_is_outside_although_it_lies_in_an_open_one(
+    tmp_path: Path, link: bool
+) -> None:
+    closed = tmp_path / "ws/closed"
+    (closed / ".magent").mkdir(parents=True)
+    (closed / ".magent/config.yaml").write_text("serveMcp: false\n")
+    (closed / "c.py").write_text("hush = 1\n")
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/config.yaml").write_text("serveMcp: true\n")
+    opened = closed
+    if link:
+        (opened := tmp_path / "link").symlink_to(closed)
+    async with editor(tmp_path, files={"a.py": "x = 1\n"}, initialize=False) as client:
+        folders = [{"uri": path.as_uri(), "name": path.name} for path in (tmp_path / "ws", opened)]
+        await client.initialize(magent={"warmUp": False, "client": EVENTS}, workspaceFolders=folders)
+        client.open(closed / "c.py", "hush = 2\n")
+        client.always = "Reject"
+        assert (await door(tmp_path)).folders == (tmp_path / "ws",)
+        async with guest(tmp_path) as agent:
+            assert "x = 1" in (await agent.use("read_file", path="a.py")).text
+            assert "hush" not in (await agent.use("grep", pattern="hush|x")).text
+            assert "c.py" not in (await agent.use("open_buffers")).text
+            assert not client.questions
+            for path in ("closed/c.py", "closed/../closed/c.py", str(opened / "c.py")):
+                assert (await agent.use("read_file", path=path)).failed
+            assert len(client.questions) == 3
+        async with guest(tmp_path, cwd=closed) as agent:
+            assert "does not let this in" in (await agent.use("list_dir")).text
+
+
+async def test_who_stands_in_a_folder_that_is_closed_is_sent_out(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/config.yaml").write_text("serveMcp: true\n")
+    async with editor(tmp_path, files={"a.py": "x = 1\n"}, initialize=False) as client:
+        folders = [{"uri": path.as_uri(), "name": path.name} for path in (tmp_path / "ws", other)]
+        await client.initialize(magent={"warmUp": False, "client": EVENTS}, workspaceFolders=folders)
+        await door(tmp_path)
+        async with guest(tmp_path) as agent, guest(tmp_path, cwd=other, name="codex") as stays:
+            assert not (await agent.use("read_file", path="a.py")).failed
+            assert not (await stays.use("list_dir")).failed
+            path = tmp_path / "ws/.magent/config.yaml"
+            path.parent.mkdir()
+            path.write_text("serveMcp: false\n")
+            client.notify("textDocument/didSave", {"textDocument": {"uri": path.as_uri()}})
+            await over(client)
+            async with asyncio.timeout(20):
+                while "There is no editor that has" not in (said := await agent.use("list_dir")).text:
+                    assert said.failed, "the door was on its way to be closed"
+            assert not (await stays.use("list_dir")).failed
+            assert len(ended(client)) == 1, "its run goes on"
+
+
 async def test_a_project_can_keep_it_closed(tmp_path: Path) -> None:
     files = {".magent/config.yaml": "serveMcp: false\n"}
     async with editor(tmp_path, client=EVENTS, files=files, environment={"MAGENT_TITLES": "false"}) as client:

@@ -1,5 +1,8 @@
 """Path patterns, links and folders: a mistake here opens a file that a person closed."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from magent_lsp.core.tool import Verdict
@@ -226,6 +229,24 @@ def test_a_workspace_opened_through_a_link_is_the_workspace() -> None:
     closed = policy({"read_file": {"*": "allow", "/link/secret/**": "deny"}})
     assert path("read_file", "secret/x", closed, where).verdict == "deny"
     assert path("read_file", "/data/ws/secret/x", closed, where).verdict == "deny"
+
+
+def test_a_folder_apart_is_outside_and_what_is_opened_in_it_is_not() -> None:
+    where = place("/ws", "/ws/apart/deep", links={"/ws/link": "/ws/apart"})
+    where = replace(where, apart=(Path("/ws/apart"),))
+    for value, verdict in (
+        ("a.py", "allow"),
+        ("apart.py", "allow"),
+        ("apart", "ask"),
+        ("apart/c.py", "ask"),
+        ("x/../apart/c.py", "ask"),
+        ("link/c.py", "ask"),
+        ("apart/deep/d.py", "allow"),
+        ("Apart/c.py", "allow"),
+    ):
+        assert path("read_file", value, where=where).verdict == verdict, value
+    folding = replace(where, case_insensitive=True)
+    assert path("read_file", "Apart/c.py", where=folding).verdict == "ask"
 
 
 def test_several_folders_are_all_inside() -> None:

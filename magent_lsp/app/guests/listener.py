@@ -38,7 +38,7 @@ class Listener:
         self._note: Path | None = None
         self._door: Door | None = None
         self._server: asyncio.Server | None = None
-        self._peers: set[asyncio.Task[None]] = set()
+        self._peers: dict[asyncio.Task[None], Peer] = {}
 
     async def open(self, folders: Sequence[Path]) -> None:
         """Begin to listen for agents in these folders; OSError if that cannot be."""
@@ -73,11 +73,14 @@ class Listener:
         logger.info("agents of other programs are let in at %s", path or f"port {self._door.port}")
 
     async def tell(self, folders: Sequence[Path]) -> None:
-        """Tell of these folders from now on; agents that are in stay."""
+        """Tell of these folders from now on; agents that are in one of them stay, others are sent out."""
         door, note = self._door, self._note
         if door is None or note is None or door.folders == tuple(folders):
             return
         self._door = Door(**{**door.__dict__, "folders": tuple(folders)})
+        for task, peer in list(self._peers.items()):
+            if peer.folder is not None and peer.folder not in folders:
+                task.cancel()
         await asyncio.to_thread(doors.tell, note, self._door)
 
     async def close(self) -> None:
@@ -96,13 +99,14 @@ class Listener:
         if len(self._peers) >= MOST:
             refuse(writer, f"The editor serves {MOST} other agents already, which is the most.")
             return
-        task = asyncio.create_task(self._serve(reader, writer), name="guest")
-        self._peers.add(task)
-        task.add_done_callback(self._peers.discard)
+        peer = Peer(self._house, reader, writer, self._token, self._told)
+        task = asyncio.create_task(self._serve(peer, writer), name="guest")
+        self._peers[task] = peer
+        task.add_done_callback(lambda task: self._peers.pop(task, None))
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(self, peer: Peer, writer: asyncio.StreamWriter) -> None:
         try:
-            await Peer(self._house, reader, writer, self._token, self._told).converse()
+            await peer.converse()
         except Exception:
             logger.exception("a guest could not be served")
         finally:

@@ -5,6 +5,7 @@ import hmac
 import logging
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,7 +51,8 @@ class Peer:
         self._door = door
         self._most = STRANGERS
         self._calls: dict[int, asyncio.Task[None]] = {}
-        self._folder = Path()
+        self.folder: Path | None = None
+        """Where the guest stands, once it was let in."""
 
     async def converse(self) -> None:
         """Take messages until the guest leaves, then end its calls and its run."""
@@ -92,7 +94,7 @@ class Peer:
         if folder is None:
             self._send("refused", why=why)
             return None
-        self._most, self._folder = LARGEST, folder
+        self._most, self.folder = LARGEST, folder
         await self._house.app.load()
         self._send("welcome", folder=str(folder), version=__version__)
         return Visit(self._house, shown_name(hello.get("name")), folder, lambda: self._door().folders)
@@ -111,8 +113,14 @@ class Peer:
                 None,
             )
         place = str(hello.get("place") or "")
-        folder = await asyncio.to_thread(self._door().holder, Path(place)) if "\0" not in place else None
+        folder = await asyncio.to_thread(self._standing, Path(place))
         return f"No workspace folder of the editor holds {place!r}.", folder
+
+    def _standing(self, place: Path) -> Path | None:
+        """The folder in which a place lies, unless the innermost one there lets nobody in."""
+        door = self._door()
+        innermost = replace(door, folders=self._house.app.folders).holder(place)
+        return innermost if innermost in door.folders else None
 
     async def _listen(self, messages: AsyncIterator[Mapping[str, Any]], visit: Visit) -> None:
         async for message in messages:
@@ -126,16 +134,16 @@ class Peer:
                 case "call" | "tools" if number in self._calls:
                     raise BadFrame(f"The id {number} is in use.")
                 case "tools":
-                    self._send("tools", id=number, tools=await self._tools())
+                    self._send("tools", id=number, tools=await self._tools(visit.folder))
                 case "call":
                     self._begin(number, message, visit)
             # A burst of messages must not keep the calls that it began from being carried out.
             await asyncio.sleep(0)
 
-    async def _tools(self) -> list[dict[str, Any]]:
-        await asyncio.to_thread(self._house.app.snapshot, self._folder)
+    async def _tools(self, folder: Path) -> list[dict[str, Any]]:
+        await asyncio.to_thread(self._house.app.snapshot, folder)
         try:
-            return [described(tool) for tool in self._house.app.guest_tools(self._folder)]
+            return [described(tool) for tool in self._house.app.guest_tools(folder)]
         except MagentError as error:
             logger.warning("nothing is offered to other agents: %s", error)
             return []

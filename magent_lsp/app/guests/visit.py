@@ -34,7 +34,7 @@ class Visit:
         self._house = house
         self._folders = folders
         self._name = name
-        self._folder = folder
+        self.folder = folder
         self._session: str | None = None
         self._guest: Guest | None = None
         self._run = ""
@@ -84,7 +84,7 @@ class Visit:
             prompt=f"{self._name}: {_title(call.name, arguments)}",
             agent=GUEST_AGENT,
             session_id=self._open_session(),
-            folder=self._folder,
+            folder=self.folder,
         )
         started = self._house.receive(request, guest, self._hear)
         self._session, self._guest, self._run = started.session_id, guest, started.run_id
