@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
@@ -11,6 +11,9 @@ from magent_lsp.core.errors import ToolError
 from magent_lsp.core.messages import ToolCall
 from magent_lsp.core.tool import Subject, Tool
 from magent_lsp.engine.hooks import ToolUse
+
+DEEPEST: Final = 100
+"""Levels of arguments; many more than any schema has, and what goes through them counts on it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +48,17 @@ def parse_arguments(call: ToolCall) -> dict[str, Any]:
         ) from None
     if not isinstance(arguments, dict):
         raise ToolError(f"The arguments of {call.name!r} must be a JSON object.")
+    if _is_deep(arguments):
+        raise ToolError(f"The arguments of {call.name!r} are nested deeper than {DEEPEST} levels.")
     return arguments
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEEPEST):
+        inner = (each.values() if isinstance(each, dict) else each for each in level)
+        level = [item for items in inner for item in items if isinstance(item, dict | list)]
+    return bool(level)
 
 
 def shown_arguments(call: ToolCall) -> dict[str, Any] | None:

@@ -140,6 +140,7 @@ async def test_who_is_not_let_in_is_told_why(client: LspClient, tmp_path: Path, 
         ({"protocol": 2}, "and this is 9.9, which speaks another version of the protocol"),
         ({"place": str(tmp_path)}, "No workspace folder of the editor holds"),
         ({"place": "\0"}, "No workspace folder of the editor holds"),
+        ({"place": "\ud800"}, "No workspace folder of the editor holds"),
         ({"place": "x" * 5_000}, "more than the 4,000 that are taken"),
     ):
         raw = await crowd.at(found)
@@ -198,6 +199,7 @@ async def test_odd_arguments_are_answered_and_unknown_messages_are_not(
             ("x" * 100_000, {}),
             (None, {}),
             ({"a": []}, {}),
+            ("read_file", {"path": "a.py", "deep": json.loads("[" * 400 + "]" * 400)}),
         ),
         10,
     ):
