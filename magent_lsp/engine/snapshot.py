@@ -186,5 +186,6 @@ def _not_served(settings: Settings) -> tuple[Problem, ...]:
     if not settings.mcp_servers or importlib.util.find_spec("mcp") is not None:
         return ()
     names = ", ".join(sorted(settings.mcp_servers))
-    message = f"mcpServers ({names}): MCP servers need a further library: pip install 'magent-lsp[mcp]'"
+    install = "`pipx inject magent-lsp 'mcp>=2.3,<3'`, or in its environment `pip install 'mcp>=2.3,<3'`"
+    message = f"mcpServers ({names}): MCP servers need a further library: {install}"
     return (Problem(message=message, path=None, line=None),)

@@ -8,7 +8,7 @@ import logging
 from types import ModuleType
 from typing import Final
 
-INSTALL: Final = "pip install 'magent-lsp[mcp]'"
+INSTALL: Final = "`pipx inject magent-lsp 'mcp>=2.3,<3'`, or in its environment `pip install 'mcp>=2.3,<3'`"
 
 _CONNECTION: Final = "magent_lsp.mcp.connection"
 

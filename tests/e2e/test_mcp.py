@@ -472,4 +472,4 @@ async def test_without_the_library_all_else_works(tmp_path: Path) -> None:
         started = await client.command("magent.prompt", prompt="hi")
         assert (await client.finished(started["runId"]))["text"] == "Hello"
         problems = [each["message"] for each in (await client.command("magent.status"))["problems"]]
-        assert any("pip install 'magent-lsp[mcp]'" in problem for problem in problems)
+        assert any("pipx inject magent-lsp 'mcp>=2.3,<3'" in problem for problem in problems)

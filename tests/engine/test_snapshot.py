@@ -20,4 +20,4 @@ def test_without_the_library_people_are_told_what_to_install(
     monkeypatch.setitem(sys.modules, "mcp", None)
     (problem,) = load_snapshot(None, sources).problems
     assert "files" in problem.message
-    assert "pip install 'magent-lsp[mcp]'" in problem.message
+    assert "pipx inject magent-lsp 'mcp>=2.3,<3'" in problem.message
