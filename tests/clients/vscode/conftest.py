@@ -65,11 +65,11 @@ def code_server(extensions: Path, tmp_path_factory: pytest.TempPathFactory) -> I
 @pytest.fixture(scope="module")
 def tab(browser: Any) -> Iterator[Any]:
     """The browser's tab in which the windows of a module are, one after the other."""
-    from tests.clients.vscode.window import open_tab
+    from tests.clients.vscode.window import Tab
 
-    tab = open_tab(browser)
+    tab = Tab(browser)
     yield tab
-    tab.context.close()
+    tab.drop()
 
 
 @pytest.fixture
@@ -90,9 +90,14 @@ def open_window(
     windows: list[Window] = []
 
     def leave() -> None:
-        if windows:
+        if not windows:
+            return
+        try:
             windows[-1].picture(f"last-{request.node.name}-{len(windows) - 1}")
             windows[-1].close()
+        except BaseException:
+            tab.drop()  # the next test is not to suffer
+            raise
 
     def start(
         settings: Mapping[str, Any] | None = None,
@@ -102,7 +107,7 @@ def open_window(
     ) -> Window:
         leave()
         url = code_server.prepare(desk, settings or {}, program)
-        windows.append(Window(tab, url, desk, pictures))
+        windows.append(Window(tab.page(), url, desk, pictures))
         if ready:
             windows[-1].wait_ready()
         return windows[-1]

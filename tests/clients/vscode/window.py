@@ -22,28 +22,43 @@ MARKED = """() => {
     .filter((row) => row.querySelector(".cdr[class*=ced-]"))
     .sort((a, b) => parseInt(a.style.top) - parseInt(b.style.top))
     .map((row) => tops.get(row.style.top))
-    .map((line) => [line.textContent, label(line)]);
+    .filter((line) => line)
+    .map((line) => [line.textContent.replaceAll("\\xa0", " "), label(line)]);
 }"""
 """Each line with a decoration of an extension over its whole width: its text, and what stands behind it."""
 
 
-def open_tab(browser: Browser) -> Page:
+class Tab:
     """A tab of a browser, for one window after the other: what the first has loaded, the next need not."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    context.grant_permissions(["clipboard-read", "clipboard-write"])
-    tab = context.new_page()
-    tab.set_default_timeout(SECONDS * 1000)
-    tab.on("dialog", lambda dialog: dialog.accept())  # yes, leave what is not saved
-    return tab
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._page: Page | None = None
+
+    def page(self) -> Page:
+        """The tab, made if there is none."""
+        if self._page is None:
+            context = self._browser.new_context(viewport={"width": 1280, "height": 800})
+            context.grant_permissions(["clipboard-read", "clipboard-write"])
+            self._page = context.new_page()
+            self._page.set_default_timeout(SECONDS * 1000)
+            self._page.on("dialog", lambda dialog: dialog.accept())  # yes, leave what is not saved
+        return self._page
+
+    def drop(self) -> None:
+        """Close it."""
+        if self._page is not None:
+            self._page.context.close()
+            self._page = None
 
 
 class Window:
     """A window with a workspace, its editor, chat and status bar."""
 
-    def __init__(self, tab: Page, url: str, desk: Desk, pictures: Path) -> None:
+    def __init__(self, page: Page, url: str, desk: Desk, pictures: Path) -> None:
         self.desk = desk
         self._pictures = pictures
-        self.page = tab
+        self.page = page
         self.page.goto(url)
         self.page.locator(".explorer-folders-view .monaco-list-row").first.wait_for()  # it takes keys
 
@@ -69,7 +84,8 @@ class Window:
 
     def quick_input(self, key: str) -> Locator:
         """The box at the top that a key opens."""
-        self.page.locator("iframe.webview:not(.ready)").wait_for(state="detached")  # it would swallow the key
+        making = self.page.locator("iframe.webview:not(.ready)").first
+        making.wait_for(state="detached")  # it would swallow the key
         box = self.page.locator(".quick-input-widget input[type=text]")
         self.press(key)
         box.wait_for()
@@ -183,16 +199,10 @@ class Window:
             last = self.text()
         return last
 
-    def marked(self) -> list[str]:
-        """The lines in sight that are marked as those which a run may change, if one of them says so."""
-        rows: list[list[str]] = self.page.evaluate(MARKED)
-        lines = [line.replace("\xa0", " ") for line, _ in rows]
-        assert [label for _, label in rows if label] == (["Magent works here"] if rows else [])
-        return lines
-
     def wait_marked(self, lines: list[str]) -> None:
-        """Wait until these lines are marked, and no others."""
-        wait_until(lambda: self.marked() == lines, SECONDS, f"the marked lines are {lines}")
+        """Wait until these lines, and no others, are marked as those that a run may change."""
+        wanted = [[line, "" if number else "Magent works here"] for number, line in enumerate(lines)]
+        wait_until(lambda: self.page.evaluate(MARKED) == wanted, SECONDS, f"the marked lines are {lines}")
 
     @property
     def status(self) -> Locator:
