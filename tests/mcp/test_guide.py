@@ -41,7 +41,7 @@ def test_the_example_rules() -> None:
 
 
 def test_the_numbers_are_those_of_the_code() -> None:
-    assert INSTALL in PAGE
+    assert INSTALL.split("`")[1] in PAGE
     assert f"holds {MOST} of them" in PAGE
     assert f"take {Entry.timeout:g} seconds" in PAGE
     assert f"{Entry.patience:g} seconds at most (`startTimeout`)" in PAGE
