@@ -195,7 +195,9 @@ def test_a_missing_server_says_what_to_do_and_is_found_where_uv_puts_it(
     toast.locator(".monaco-button", has_text="How to install it").click()
     window.page.locator(".getting-started-step", has_text="Install the server").first.wait_for()
     window.picture("walkthrough")
+    toast.wait_for(state="hidden")
     window.run("Magent: Restart Server")
+    toast.wait_for()
     # The editor was started before, and knows nothing of a PATH that has changed since.
     code_server.install(desk, code_server.home / ".local/share/uv/tools/magent-lsp/bin/magent-lsp")
     toast.locator(".monaco-button", has_text="Try again").click()
