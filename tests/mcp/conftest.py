@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,13 +78,19 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
 
 @pytest.fixture
 def gone() -> Callable[[int], bool]:
-    """Whether a process is no more."""
+    """Whether a process is no more; one that was killed this moment is looked at again."""
 
-    def check(pid: int) -> bool:
+    def ended(pid: int) -> bool:
         try:
             stat = Path(f"/proc/{pid}/stat").read_bytes()
         except OSError:
             return True
         return stat.rpartition(b")")[2].split()[0] in b"ZX"
+
+    def check(pid: int) -> bool:
+        end = time.monotonic() + 5
+        while not ended(pid) and time.monotonic() < end:
+            time.sleep(0.01)  # a process that the kernel is ending gives no sign
+        return ended(pid)
 
     return check
