@@ -67,9 +67,7 @@ def test_what_the_lightbulb_offers(desk: Desk, open_window: Open) -> None:
     window = open_window()
     window.open(desk.name)
     window.select_lines(13, 15)
-    window.lightbulb.wait_for()
-    window.press("Control+.")
-    window.actions().first.wait_for()
+    window.offer("Magent: Improve")
     window.picture("lightbulb")
     titles = [title.strip() for title in window.actions().all_inner_texts()]
     assert titles == ["Magent: Explain", "Magent: Improve", "Magent: Write tests", "Magent: Document"]

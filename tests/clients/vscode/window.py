@@ -115,18 +115,33 @@ class Window:
         self.page.locator(".quick-input-widget").wait_for(state="hidden")
         self.press("Home", *["Shift+ArrowDown"] * (last - first), "Shift+End")
 
+    def offer(self, title: str) -> Locator:
+        """Open the menu of Ctrl+. that has a code action; its row."""
+        self.lightbulb.wait_for()
+        row = self.actions().filter(has_text=re.compile(f"^{re.escape(title)}$"))
+        nothing = self.page.locator(".monaco-editor-overlaymessage", has_text="No code actions")
+
+        def offered() -> bool:
+            self.press("Control+.")
+            self.actions().or_(nothing).first.wait_for()
+            if row.first.is_visible():
+                return True
+            self.press("Escape")  # a look at the text that VS Code had under way took the place of ours
+            self.actions().or_(nothing).first.wait_for(state="hidden")
+            return False
+
+        wait_until(offered, SECONDS, f"the action {title!r} is offered")
+        return row.first
+
     def action(self, title: str) -> None:
         """Choose a code action from the menu of Ctrl+."""
-        self.lightbulb.wait_for()
-        self.press("Control+.")
-        row = self.actions().filter(has_text=re.compile(f"^{re.escape(title)}$"))
-        row.first.wait_for()
-        box = row.first.bounding_box()
+        row = self.offer(title)
+        box = row.bounding_box()
         assert box is not None
         # Something covers the menu until the pointer has moved.
         self.page.mouse.move(box["x"] + 20, box["y"] + 5)
         self.page.mouse.move(box["x"] + 30, box["y"] + 9)
-        row.first.click()
+        row.click()
 
     def chord(self, *keys: str) -> None:
         """Press keys that are one key of ours; VS Code says when it waits for the second."""
