@@ -72,8 +72,10 @@ async def test_a_person_types_in_the_moment_the_edit_arrives(tmp_path: Path, pro
             ) -> Any:
                 del at.client.on["workspace/applyEdit"]
                 buffer.apply([{"range": buffer.range(old), "newText": new}])
-                result, _ = await honest(params)
-                at.client._tell(buffer)
+                try:
+                    result, _ = await honest(params)
+                finally:
+                    at.client._tell(buffer)
                 return result
 
             at.client.on["workspace/applyEdit"] = apply

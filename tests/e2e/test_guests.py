@@ -4,7 +4,8 @@ import asyncio
 import base64
 import os
 import signal
-from collections.abc import AsyncIterator
+import tempfile
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,6 +17,14 @@ import pytest_asyncio
 from tests.support.guest import SERVED, GuestClient, asked, door, ended, guest, holds
 from tests.support.lsp_client import EVENTS, NO_ANSWER, LspClient, editor
 from tests.support.lsp_profiles import POOR
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A short one: the path of a socket must be, and that of pytest's is not beside other workers."""
+    with tempfile.TemporaryDirectory(prefix="guest-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder).resolve()
+
 
 SECRET = "sk-test-secret-value-123456"
 PIXEL = b"\x89PNG\r\n\x1a\n" + bytes(40)
