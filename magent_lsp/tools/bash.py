@@ -71,7 +71,6 @@ async def _execute(input: Input, context: ToolContext) -> ToolResult:
             report=lambda text: context.report(clean(text)),
         )
     except BaseException:
-        _remove(file)
         if box:
             await asyncio.to_thread(box.tidy, context.scratch)
         raise

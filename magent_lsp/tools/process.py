@@ -73,7 +73,8 @@ async def run(
     """Run a command to its end, its outputs merged; at most `keep` bytes of head and of tail in memory.
 
     A background child does not hold the call open: its later output goes on into `file`. `report` gets the
-    latest output, at most four times a second. Raises ToolError if the command cannot be started.
+    latest output, at most four times a second. Raises ToolError if the command cannot be started; then, and
+    when it is cancelled, there is no file.
     """
     read_end, write_end = os.pipe()
     transcript = Transcript(keep, file)
@@ -93,22 +94,25 @@ async def run(
                 timed_out = True
                 await kill(process)
             await _settle(pump, transcript)
+        transcript.freeze()
+        text, missing, at = transcript.text()
+        return Finished(
+            code=process.returncode if process.returncode is not None else -signal.SIGKILL,
+            timed_out=timed_out,
+            text=text,
+            missing=missing,
+            at=at,
+            file=transcript.file,
+            group=process.pid if await _stays(process.pid, pump) else None,
+            held=not pump.ended.is_set(),
+        )
+    except BaseException:
+        await asyncio.to_thread(transcript.discard)
+        raise
     finally:
         if write_end >= 0:
             os.close(write_end)
             os.close(read_end)
-    transcript.freeze()
-    text, missing, at = transcript.text()
-    return Finished(
-        code=process.returncode if process.returncode is not None else -signal.SIGKILL,
-        timed_out=timed_out,
-        text=text,
-        missing=missing,
-        at=at,
-        file=transcript.file,
-        group=process.pid if await _stays(process.pid, pump) else None,
-        held=not pump.ended.is_set(),
-    )
 
 
 @contextlib.asynccontextmanager

@@ -45,6 +45,27 @@ class Transcript:
             if len(self._tail) > 2 * self._keep:
                 del self._tail[: -self._keep]
 
+    def open(self) -> BinaryIO | None:
+        """Make the file, unless there is none or it cannot be written."""
+        with self._lock:
+            if self.file is None:
+                return None
+            try:
+                self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                descriptor = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            except OSError:
+                self.file = None
+                return None
+            return os.fdopen(descriptor, "wb", buffering=0)
+
+    def discard(self) -> None:
+        """Let there be no file, neither now nor when the pump is late to make one."""
+        with self._lock:
+            if self.file is not None:
+                with contextlib.suppress(OSError):
+                    self.file.unlink()
+                self.file = None
+
     def freeze(self) -> None:
         """Let the text stay as it is, whatever background children go on printing."""
         with self._lock:
@@ -84,7 +105,7 @@ class Pump(threading.Thread):
 
     def run(self) -> None:
         """Read until nobody can write any more."""
-        file = self._open()
+        file = self._transcript.open()
         written = 0
         try:
             while data := os.read(self._pipe, _CHUNK):
@@ -103,18 +124,6 @@ class Pump(threading.Thread):
                 file.close()
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 self._loop.call_soon_threadsafe(self.ended.set)
-
-    def _open(self) -> BinaryIO | None:
-        path = self._transcript.file
-        if path is None:
-            return None
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except OSError:
-            self._transcript.file = None
-            return None
-        return os.fdopen(descriptor, "wb", buffering=0)
 
 
 def _decode(data: bytes) -> str:

@@ -11,6 +11,7 @@ from blockbuster import blockbuster_ctx
 from magent_lsp.core.errors import ToolError
 from magent_lsp.core.tool import Proposal, Subject
 from magent_lsp.tools.bash import TOOL
+from magent_lsp.tools.transcript import Transcript
 from tests.support.editor import MemoryEditor
 from tests.support.tool_context import call, context_for, parse, write
 
@@ -94,14 +95,40 @@ async def test_short_output_leaves_no_file(tmp_path: Path) -> None:
 async def test_a_cancelled_command_leaves_no_file(tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     context = context_for(tmp_path, scratch=scratch)
-    task = asyncio.create_task(call(TOOL, context, command="touch begun; sleep 60"))
-    async with asyncio.timeout(5):
+    task = asyncio.create_task(call(TOOL, context, command="seq 1 200000; touch begun; sleep 60"))
+    async with asyncio.timeout(20):
         while not (tmp_path / "begun").exists():  # noqa: ASYNC110 - another process tells nobody
             await asyncio.sleep(0.005)
+    assert [file.stat().st_size > 0 for file in scratch.iterdir()] == [True]
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert not list(scratch.iterdir())
+
+
+async def test_a_file_is_not_made_after_the_command_was_cancelled(tmp_path: Path) -> None:
+    """The thread that reads the output may get its first turn when all is over."""
+    transcript = Transcript(10, tmp_path / "scratch" / "late.txt")
+    await asyncio.to_thread(transcript.discard)
+    assert await asyncio.to_thread(transcript.open) is None
+    assert not (tmp_path / "scratch").exists()
+
+
+@pytest.mark.parametrize("turns", [*range(12)])
+async def test_a_command_cancelled_while_it_starts_leaves_no_file(
+    tmp_path: Path, turns: int
+) -> None:
+    scratch = tmp_path / "scratch"
+    task = asyncio.create_task(
+        call(TOOL, context_for(tmp_path, scratch=scratch), command="echo hi; sleep 60")
+    )
+    async with asyncio.timeout(20):
+        for _ in range(turns):  # a turn of the loop, and what a thread does meanwhile
+            await asyncio.to_thread(lambda: None)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert not [*scratch.glob("*")]
 
 
 async def test_long_lines_are_cut_and_stay_whole_in_the_file(tmp_path: Path) -> None:
