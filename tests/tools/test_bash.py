@@ -115,9 +115,7 @@ async def test_a_file_is_not_made_after_the_command_was_cancelled(tmp_path: Path
 
 
 @pytest.mark.parametrize("turns", [*range(12)])
-async def test_a_command_cancelled_while_it_starts_leaves_no_file(
-    tmp_path: Path, turns: int
-) -> None:
+async def test_a_command_cancelled_while_it_starts_leaves_no_file(tmp_path: Path, turns: int) -> None:
     scratch = tmp_path / "scratch"
     task = asyncio.create_task(
         call(TOOL, context_for(tmp_path, scratch=scratch), command="echo hi; sleep 60")
