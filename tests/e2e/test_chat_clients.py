@@ -134,11 +134,12 @@ async def test_an_editor_that_takes_the_edit_after_all_doubles_nothing(tmp_path:
             await client.until(lambda: client.edits)
             assert talk.text == mine
         else:
-            await client.until(lambda: [text for _, text in client.messages if "applied after all" in text])
+            await client.until(
+                lambda: [text for _, text in client.messages if "is in 'late.magent.md' now" in text]
+            )
+            await talk.written()
             assert talk.text.startswith("---\nsession: ")
-            assert talk.text.count("## Magent") == 1
-            assert talk.text.count("All of it.") <= 1
-            assert talk.text.endswith("## You\n\n")
+            assert talk.text.endswith("late\n\n## Magent\n\nAll of it.\n\n## You\n\n")
         del client.on["workspace/applyEdit"]
         talk.write("more\n")
         await talk.done(await talk.start())

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -129,9 +130,19 @@ class Chats:
 
     async def _drive(self, stream: Stream, session: Session, used: tuple[str, str | None]) -> None:
         self._edge.watch.listen(stream.run_id, lambda event: stream.front(_changed(session, used)))
+        try:
+            await self._write(stream, stream.drive)
+            if await stream.lands_late() and self.run_of(stream.anchor.uri) is None:
+                stream.done.clear()
+                self._streams.append(stream)
+                await self._write(stream, stream.fill_in)
+        finally:
+            stream.anchor.end()
+
+    async def _write(self, stream: Stream, write: Callable[[], Awaitable[None]]) -> None:
         self.refresh()
         try:
-            await stream.drive()
+            await write()
         finally:
             self._streams.remove(stream)
             stream.done.set()

@@ -1,6 +1,7 @@
 """An answer on its way into its document: few edits, each verified, none over what a person types."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -39,6 +40,9 @@ LANDING: Final = 6.0
 """Seconds from the end of the run on after which the answer is opened beside its document."""
 OPENING: Final = 3.0
 """Seconds for the client to say that it has opened it; then it is told in a message."""
+
+LATE: Final = 600.0
+"""Seconds for a person to allow an edit after all; the rest of the answer follows it then."""
 
 TRIES: Final = 30
 """How often the end of an answer is tried in a text that changes all the time."""
@@ -109,10 +113,26 @@ class Stream:
             self._why = f"the editor did not confirm it within {LANDING:g} seconds"
         finally:
             ended.cancel()
-            self.anchor.end()
         self._settle()
         if not self._is_whole():
             await self._keep_aside()
+
+    async def lands_late(self) -> bool:
+        """Wait, bounded, for a piece that may yet be taken; whether it was, and more is to follow it."""
+        piece = self._flying
+        if piece is None or not piece.sent.text:
+            return False
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LATE):
+                await piece.sent.landed.wait()
+        return self._settle() and not self._is_whole()
+
+    async def fill_in(self) -> None:
+        """Write what is to follow a piece that landed late; by then the answer is open beside it."""
+        await self._end()
+        if self._is_whole():
+            words = f"Magent: the answer is in {self.path.name!r} now, too."
+            self._edge.server.message(types.MessageType.Info, words)
 
     def front(self, fields: Mapping[str, str]) -> None:
         """Have the document's front matter say this, with the last piece."""
