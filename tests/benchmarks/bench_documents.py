@@ -5,6 +5,7 @@ import contextlib
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -16,8 +17,13 @@ from magent_lsp.core.diff import unified_diff
 from magent_lsp.core.edits import TextEdits
 from magent_lsp.core.errors import EditError, ToolError
 from magent_lsp.core.matching import Edit, place
+from magent_lsp.core.messages import UserMessage
+from magent_lsp.lsp.buffers import Buffers
+from magent_lsp.lsp.chat.document import Turn
+from magent_lsp.lsp.chat.fences import code_lines
+from magent_lsp.lsp.chat.history import agree, remembered
 from magent_lsp.lsp.convert import line_edits
-from magent_lsp.lsp.documents import OpenDocument
+from magent_lsp.lsp.documents import Documents, OpenDocument
 from magent_lsp.store import disk
 
 LINES = 100_000
@@ -38,6 +44,42 @@ def keystrokes(document: TextDocument, count: int) -> Iterator[float]:
         start = time.perf_counter()
         document.apply_change(change)
         yield time.perf_counter() - start
+
+
+async def watched_keystrokes(text: str, count: int) -> list[float]:
+    """Seconds for each letter in a document that everything watches that is in place in a server."""
+    times = []
+    documents = Documents(None)
+    buffers = Buffers(lambda: documents)
+    with tempfile.TemporaryDirectory() as folder:
+        uri = Path(folder, "long.txt").as_uri()
+        documents.put_text_document(types.TextDocumentItem(uri, "", 1, text))
+        document = documents.open_document(uri)
+        assert document is not None
+        await buffers.compare(document)
+        place = types.Position(line=LINES // 2, character=0)
+        change = types.TextDocumentContentChangePartial(range=types.Range(place, place), text="x")
+        for version in range(2, count + 2):
+            identifier = types.VersionedTextDocumentIdentifier(uri=uri, version=version)
+            start = time.perf_counter()
+            documents.update_text_document(identifier, change)
+            times.append(time.perf_counter() - start)
+        buffers.close()
+    return times
+
+
+def show_odd_texts() -> None:
+    """Texts on which an algorithm of a worse order would show, beside usual ones of the same length."""
+    plain = ["text"] * 20_000
+    closed = ["`" * 750 + "x" * (number % 2) for number in range(1500)]
+    never = ["`" * length + "x" for length in range(1500, 2, -1)]
+    for name, fences in (("that are closed", closed), ("that nothing closes", never)):
+        lines = [*fences, *plain]
+        show(f"chat: 20,000 lines behind 1,500 fences {name}", timed(partial(code_lines, lines)))
+    for name, filling in (("letters", "x"), ("blanks", " "), ("empty lines", "\n")):
+        said = f"a{filling * 20_000}b"
+        turn, session = Turn(said=said, answer=""), remembered([UserMessage(id="u", text=said)])
+        show(f"chat: 20,000 {name} compared with the session", timed(partial(agree, [turn], session, str)))
 
 
 def timed(work: Callable[[], Any], rounds: int = 5) -> float:
@@ -82,6 +124,8 @@ def main() -> None:
         "keystroke in the middle, pygls (median of 20)",
         median(keystrokes(TextDocument(URI, text, 1, ""), 20)),
     )
+    watched = asyncio.run(watched_keystrokes(text, 50))
+    show("keystroke with all that watches a document (median of 50)", median(watched))
     document = OpenDocument(URI, text, 1, "")
 
     def type_and_read() -> None:
@@ -119,6 +163,8 @@ def main() -> None:
         stalls(lambda: place(line + "end", [Edit("end", "E")])),
     )
     show("one line of 10 MB: a missing text", timed(lambda: place(line, [Edit("end", "END")])))
+
+    show_odd_texts()
 
     with tempfile.TemporaryDirectory() as folder:
         huge = Path(folder) / "huge"

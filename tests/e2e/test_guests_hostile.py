@@ -99,9 +99,8 @@ async def crowd(tmp_path: Path) -> AsyncIterator[Crowd]:
 
 async def is_well(client: LspClient, crowd: Crowd) -> None:
     """The editor is served as ever, and a guest too."""
-    began = time.monotonic()
-    await client.command("magent.status")
-    assert time.monotonic() - began < 2
+    async with asyncio.timeout(10):
+        await client.command("magent.status")
     raw = await crowd.inside(await door(crowd.home))
     raw.say("call", id=1, name="read_file", arguments={"path": "a.py"})
     assert "x = 1" in (await raw.hear())["text"]

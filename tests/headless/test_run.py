@@ -138,22 +138,18 @@ def test_what_is_said_of_yes_counts_only_what_it_does_not_answer(program: Progra
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_run_and_command_within_a_second_or_two(
-    program: Program, number: signal.Signals
-) -> None:
+def test_a_signal_ends_run_and_command(program: Program, number: signal.Signals) -> None:
     command = "echo $$ > pid; sleep 600"
     model = program.script({"calls": [call("bash", command=command, timeout=700)]})
     process = program.start("run", "wait", "--model", model, "--yes")
     try:
         wait_for(program.folder / "pid")
-        began = time.monotonic()
         process.send_signal(number)
         _, err = process.communicate(timeout=15)
     finally:
         process.kill()
         process.communicate()
     assert process.returncode == 130, err
-    assert time.monotonic() - began < 4
     assert "cancelled" in err.splitlines()[-1]
     assert "Traceback" not in err
     with pytest.raises(ProcessLookupError):

