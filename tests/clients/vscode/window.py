@@ -156,7 +156,9 @@ class Window:
         """Choose from the menu of the right button at the cursor, and its sub-menus."""
         self.press("Shift+F10")
         for title in titles:
-            self.page.locator(".monaco-menu .action-menu-item", has_text=title).click()
+            self.page.locator(".monaco-menu .action-menu-item", has_text=title).hover()
+            self.page.locator(".monaco-menu .focused > .action-menu-item", has_text=title).wait_for()
+            self.press("Enter")  # a menu takes no click in the first moment that it is shown
 
     def answer_box(self, text: str, title: str) -> None:
         """Fill in the input box that has a title."""
