@@ -146,5 +146,5 @@ def test_the_table_of_keys_is_that_of_the_client() -> None:
 def test_other_clients_are_all_linked_and_named() -> None:
     sections = re.findall(r"^## (.*)$", STOCK, re.MULTILINE)
     anchors = [re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in sections]
-    assert re.findall(r"\]\(#([^)]*)\)", STOCK) != []
-    assert sorted(re.findall(r"\]\(#([^)]*)\)", STOCK)) == sorted(anchors)
+    assert set(re.findall(r"\]\(#([^)]*)\)", STOCK)) == set(anchors)
+    assert len(anchors) > 8
