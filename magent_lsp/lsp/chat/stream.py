@@ -81,6 +81,8 @@ class Stream:
         self._flying: _Piece | None = None
         self._why = ""
         """Why the last piece did not land."""
+        self._refused = False
+        """Whether a person or the client said no to it."""
         window = edge.server.client_capabilities.window
         self.live = window is not None and anchor.is_open and edge.editor.moments is None
         """Whether pieces are shown as they come; else all at the end, in one edit."""
@@ -120,7 +122,7 @@ class Stream:
     async def lands_late(self) -> bool:
         """Wait, bounded, for a piece that may yet be taken; whether it was, and more is to follow it."""
         piece = self._flying
-        if piece is None or not piece.sent.text:
+        if piece is None or not piece.sent.text or self._refused:
             return False
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LATE):
@@ -195,7 +197,7 @@ class Stream:
         piece = self._piece(part)
         if piece is None:
             return "done"
-        self._flying = piece
+        self._flying, self._refused = piece, False
         own = self.anchor.own
         self.anchor.send(piece.sent)
         outcome = await self._apply(piece)
@@ -204,6 +206,7 @@ class Stream:
         self.anchor.tidied(piece.sent, piece.edit.before, own)
         if self._settle() and (piece.sent.text or outcome.outcome == "applied"):
             return "done"
+        self._refused = outcome.outcome == "rejected"
         self._why = outcome.detail.rstrip(".") or "the editor did not take it"
         return "again" if outcome.outcome in ("stale", "diverged") else "never"
 
