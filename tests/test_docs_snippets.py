@@ -43,5 +43,5 @@ def test_nobody_is_told_to_install_a_package_of_an_index() -> None:
     files = [file for file in (ROOT / "clients").rglob("*") if file.suffix in kinds]
     own = [file for file in files if not {"node_modules", "dist"} & set(file.parts)]
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
-    told = re.compile(r"(install|uvx)\W{1,6}magent-lsp\b(?![/[-])")
+    told = re.compile(r"(install|uvx)\W{1,6}magent-lsp\b(?![/-])")
     assert [file for file in (*own, *pages) if told.search(file.read_text(encoding="utf-8"))] == []

@@ -71,7 +71,9 @@ class Settings(_Part):
         description="`auto`, `provider/name` as in LiteLLM, or `scripted:FILE` (a recorded script).",
     )
     small_model: str | None = Field(
-        None, description="Model for titles and summaries; default: the main model."
+        None,
+        description="Model for titles and summaries; default: the main model, with `model: auto` "
+        "the provider's small one.",
     )
     api_base: str | None = Field(None, description="Address of the provider, if not its usual one.")
     api_key_command: str | None = Field(

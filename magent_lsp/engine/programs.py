@@ -3,12 +3,13 @@
 import asyncio
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from magent_lsp.core.errors import MagentError
 from magent_lsp.engine.report import Line, State
 from magent_lsp.tools.process import capture
+from magent_lsp.tools.search import find_rg
 
 _SECONDS = 5.0
 _EDITORS = ("emacs", "nvim", "vim", "hx", "code", "codium")
@@ -24,13 +25,15 @@ _NEEDS = {
 """The first version for which the guides' usual way works, and what to say of older ones."""
 
 
-async def search(environ: Mapping[str, str]) -> Line:
-    """Whether ripgrep is there."""
-    found = await _version_of("rg", environ)
-    if found:
-        return Line(name="rg", state="ok", detail=found)
+async def search(
+    environ: Mapping[str, str], find: Callable[[Mapping[str, str]], str | None] = find_rg
+) -> Line:
+    """Whether ripgrep is there, where the tools look for it."""
+    path = find(environ)
+    if path is not None:
+        return Line(name="rg", state="ok", detail=await _version(path, environ))
     mend = "Install ripgrep with your system's packages, or magent-lsp with its extra `[rg]`."
-    return Line(name="rg", state="warn", detail="not found; `grep` and `glob` need it", mend=mend)
+    return Line(name="rg", state="warn", detail="not found; searching is slower without it", mend=mend)
 
 
 async def sandbox(*, wanted: bool, environ: Mapping[str, str]) -> Line:
@@ -80,8 +83,10 @@ def _numbers(version: str) -> list[int]:
 async def _version_of(name: str, environ: Mapping[str, str]) -> str:
     """`1.2.3, /usr/bin/name`, or nothing if the program is not there."""
     path = shutil.which(name, path=environ.get("PATH"))
-    if path is None:
-        return ""
+    return "" if path is None else await _version(path, environ)
+
+
+async def _version(path: str, environ: Mapping[str, str]) -> str:
     try:
         said = await capture((path, "--version"), cwd=Path("/"), env=environ, timeout=_SECONDS)
     except (MagentError, OSError, TimeoutError):

@@ -62,7 +62,9 @@ class Telemetry:
                 self._tracer = self._open()
             except ImportError as error:
                 self._missing = True
-                logger.warning("telemetry is otel, but %s; install magent-lsp[otel]", error)
+                logger.warning(
+                    "telemetry is otel, but %s; install the extra `otel`, see docs/reliability.md", error
+                )
                 return None
         return Spans(self._tracer)
 

@@ -146,7 +146,8 @@ HOOK: Final = (
         name="failClosed",
         type="true | false",
         default="false",
-        meaning="Whether a crash, a time-out or bad output denies instead of asking.",
+        meaning="Whether a failure of any kind denies. Else a time-out, a kill or bad JSON asks, "
+        "and an exit code is only told.",
     ),
     Key(name="type", type="command", default="command", meaning="Claude's; only `command` is supported."),
     Key(name="hooks", type="list", meaning="Claude's nested form: the commands of this matcher."),

@@ -13,14 +13,16 @@ def program(folder: Path, name: str, body: str) -> dict[str, str]:
 
 
 async def test_a_missing_rg_is_a_warning_with_a_way_to_mend_it(tmp_path: Path) -> None:
-    line = await search({"PATH": str(tmp_path)})
+    line = await search({"PATH": str(tmp_path)}, lambda environ: None)
     assert line.state == "warn"
     assert "ripgrep" in line.mend
 
 
 async def test_the_version_is_the_one_the_program_says(tmp_path: Path) -> None:
     environ = program(tmp_path, "rg", "echo 'ripgrep 14.1.0 (rev 1)'")
-    assert (await search(environ)).detail == f"14.1.0, {tmp_path / 'rg'}"
+    assert (
+        await search(environ, lambda environ: f"{environ['PATH']}/rg")
+    ).detail == f"14.1.0, {tmp_path / 'rg'}"
 
 
 async def test_a_sandbox_that_is_wanted_and_does_not_work_is_a_failure(tmp_path: Path) -> None:

@@ -202,7 +202,7 @@ def test_without_the_extra_one_is_told_and_nothing_breaks(
     assert telemetry.of(settings) is None
     assert telemetry.of(settings) is None
     telemetry.close()
-    assert caplog.text.count("magent-lsp[otel]") == 1
+    assert caplog.text.count("install the extra `otel`") == 1
 
 
 _ALONE = """
