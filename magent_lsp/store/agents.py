@@ -92,9 +92,13 @@ def _kept(previous: Registry | None, path: Path, place: Place) -> Definition[Loa
 
 
 def _asking(loaded: LoadedAgent) -> LoadedAgent:
-    """The agent with `ask` for all that it has no rule for."""
+    """The agent with `ask` for all that it allows, and for all that it has no rule for."""
     source = Source(name=f"the file of the agent {loaded.agent.name!r}, which cannot be read")
-    rules = (*loaded.layer.rules, *parse_permission({"*": "ask"}, source)[0])
+    kept = (
+        replace(rule, verdict="ask", source=source) if rule.verdict == "allow" else rule
+        for rule in loaded.layer.rules
+    )
+    rules = (*kept, *parse_permission({"*": "ask"}, source)[0])
     return replace(
         loaded,
         agent=replace(loaded.agent, permission=as_mapping(rules)),

@@ -9,9 +9,11 @@ import pytest
 
 from magent_lsp.core.agent import Agent
 from magent_lsp.core.errors import ConfigError
-from magent_lsp.core.tool import lean_schema
+from magent_lsp.core.tool import Subject, lean_schema
 from magent_lsp.permissions.defaults import default_layer
+from magent_lsp.permissions.judge import judge
 from magent_lsp.permissions.layers import TextItem, rule_on
+from magent_lsp.permissions.place import Place
 from magent_lsp.permissions.rules import Policy
 from magent_lsp.store.agent_file import read_agent
 from magent_lsp.store.agents import Registry, load_agents, save_agent
@@ -334,6 +336,43 @@ def test_a_broken_override_never_leaves_something_weaker_in_force(empty: Path, d
     assert fresh.agents["build"].permission == {"*": {"*": "ask"}}
     assert load_agents(empty, dirs, False, previous=good).agents["build"].native
     assert load_agents(empty, dirs, False).agents["build"].permission == {}
+
+
+BROKEN = {
+    "no YAML": "---\ndescription: strict\npermission:\n  *: deny\n  ask_user: allow\n---\nx",
+    "not closed": '---\ndescription: strict\npermission:\n  "*": deny\n  ask_user: allow\n',
+    "no description": '---\npermission:\n  "*": deny\n---\nx',
+}
+THINGS = [
+    *(
+        Subject(tool=tool, kind="path", value=".magent/plans/a.md")
+        for tool in ("read_file", "grep", "glob", "list_dir", "edit_file", "write_file")
+    ),
+    Subject(tool="bash", kind="command", value="git status"),
+    *(Subject(tool=tool, kind="none") for tool in ("diagnostics", "open_buffers", "ask_user", "propose")),
+]
+
+
+@pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN)
+def test_no_built_in_agent_is_open_where_the_file_in_its_place_cannot_be_read(
+    empty: Path, dirs: Dirs, put: Put, text: str
+) -> None:
+    """The file may have closed anything that the built-in agent does unasked."""
+    names = list(load_agents(None, dirs, True).agents)
+    for name in names:
+        put(dirs.user / "agents" / f"{name}.md", text)
+    registry = load_agents(empty, dirs, True)
+    place = Place(folders=(empty,), cwd=empty, home=dirs.user)
+    for name in names:
+        assert registry.agents[name].native
+        assert "allow" not in [v for each in registry.agents[name].permission.values() for v in each.values()]
+        policy = Policy(layers=(default_layer(), registry.layers[name]))
+        for subject in THINGS:
+            assert judge((subject,), policy, place).verdict != "allow", (name, subject)
+    guest = Policy(layers=(default_layer(), registry.layers["guest"]))
+    decision = judge((Subject(tool="read_file", kind="path", value="a.py"),), guest, place)
+    assert decision.verdict == "ask"
+    assert "the file of the agent 'guest', which cannot be read" in decision.reason
 
 
 def test_a_project_agent_brings_no_api_key(empty: Path, dirs: Dirs, put: Put) -> None:
