@@ -88,6 +88,9 @@ class Catalogue:
                     self._forget("it did not answer")
             except (MCPError, ValueError) as error:
                 self._forget(on_one_line(error))
+            except Exception as error:  # whatever they are now, they are not known
+                logger.exception("the tools of MCP server %r cannot be taken", self._entry.name)
+                self._forget(on_one_line(repr(error)))
 
     def _forget(self, why: str) -> None:
         logger.warning("MCP server %r did not list its tools again: %s", self._entry.name, why)

@@ -25,7 +25,8 @@ def fit(schema: Any) -> tuple[dict[str, Any], str]:
     result = {key: value for key, value in schema.items() if key not in taken_out and key != "$schema"}
     properties = dict(result.get("properties") or {}) if isinstance(result.get("properties"), dict) else {}
     for key in ("anyOf", "oneOf", "allOf"):
-        for branch in taken_out.get(key) or ():
+        branches = taken_out.get(key)
+        for branch in branches if isinstance(branches, list) else ():
             for name, value in _properties(branch, schema).items():
                 properties.setdefault(name, value)
     note = f"The arguments must also fit this schema: {json.dumps(taken_out)[:2000]}" if taken_out else ""

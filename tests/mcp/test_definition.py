@@ -93,6 +93,13 @@ def test_alternatives_at_the_top_become_a_plain_object() -> None:
     assert "anyOf" in note
 
 
+@pytest.mark.parametrize("branches", [5, True, "text", {"a": 1}, [5, None]])
+def test_alternatives_that_are_none_spoil_nothing(branches: Any) -> None:
+    """One odd tool would take all others of its server away."""
+    found, _ = fit({**OBJECT, "anyOf": branches})
+    assert found == OBJECT
+
+
 def test_missing_and_unknown_arguments_are_named() -> None:
     closed = {**OBJECT, "required": ["a"], "additionalProperties": False}
     assert lacking(closed, {"b": 1}) == "missing: a; unknown: b"

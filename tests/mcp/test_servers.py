@@ -130,6 +130,7 @@ async def test_tools_that_cannot_be_offered_are_named(house: House) -> None:
     assert not {"mcp__my__text", "mcp__my__huge"} & set(tools)
     odd_name = next(name for name in tools if name.startswith("mcp__my__r_ter_weg_"))
     assert "oneOf" not in tools[odd_name].parameters
+    assert (await house.use(tools["mcp__my__forms"], text="Still here.")).text == "Still here."
     assert "'text'" in house.told[0]
     assert "'huge'" in house.told[0]
     assert (await house.use(tools[odd_name])).text == "röter/weg", "the server is called by its own name"

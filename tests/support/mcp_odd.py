@@ -51,6 +51,7 @@ def tools():
                 "inputSchema": {"type": "object", "properties": {"a": {"enum": ["x" * 30_000]}}},
             },
             {"inputSchema": OBJECT},
+            {"name": "forms", "inputSchema": {**OBJECT, "anyOf": 5, "oneOf": True, "allOf": {"a": 1}}},
             {"name": "röter/weg", "inputSchema": {"oneOf": [{"properties": {"a": {}}, "required": ["a"]}]}},
         ]
     return found
