@@ -360,6 +360,7 @@ class Driver:
             cwd=first,
             home=Path.home(),
             resolve=lambda path: Path(os.path.realpath(path)),
+            has=os.path.lexists,
             own=(self._dirs.user, self._dirs.state),
             case_insensitive=sys.platform in ("darwin", "win32"),
         )

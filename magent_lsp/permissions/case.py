@@ -87,9 +87,9 @@ class Case:
         )
 
     def file(self, tool: str, text: str, folder: str | None = None) -> Atom:
-        """The verdict of a tool's rules on a file."""
+        """The verdict of a tool's rules on a file; of a command, that runs in a folder, or of the tool."""
         subject = Subject(tool=tool, kind="path", value=text)
-        located = self.map.locate(text, folder)
+        located = self.map.locate(text, folder, tool=folder is None)
         if located.impossible:
             return Atom(subject=subject, verdict="deny", reason=located.problem)
         atoms = [self._form(subject, form) for form in located.forms]

@@ -16,6 +16,17 @@ def _same(path: Path) -> Path:
     return path
 
 
+def _nothing(path: Path) -> bool:
+    return False
+
+
+def from_home(path: str, home: str) -> str:
+    """A path with a leading `~` replaced; `~name` is a name like any other, for us and for our tools."""
+    if path == "~" or path.startswith(("~/", f"~{os.sep}")):
+        return home + path[1:]
+    return path
+
+
 @dataclass(frozen=True, kw_only=True)
 class Place:
     """The surroundings of a run."""
@@ -29,6 +40,8 @@ class Place:
     home: Path
     resolve: Callable[[Path], Path] = _same
     """The real path, all links followed; may raise OSError."""
+    has: Callable[[Path], bool] = _nothing
+    """Whether there is something at a path, be it a link that leads nowhere."""
     own: tuple[Path, ...] = ()
     """Our own config, state and trust files and folders."""
     case_insensitive: bool = False
@@ -106,8 +119,16 @@ class Map:
             folder = home + folder[1:]
         return os.path.join(folder, text)  # noqa: PTH118  Path would drop `.` and a final `/`
 
-    def locate(self, text: str, folder: str | None = None) -> Located:
-        """Every reading of a path that starts in a folder, by default in the place's own."""
+    def named(self, text: str) -> str:
+        """A path that a tool is given, made absolute as the tool does: the first folder that has it."""
+        path = from_home(text, str(self.place.home))
+        places = [os.path.join(folder, path) for folder in self.place.folders]  # noqa: PTH118  as above
+        if len(places) > 1 and not os.path.isabs(path):  # noqa: PTH117  it is a text
+            return next((each for each in places if self.place.has(Path(os.path.normpath(each)))), places[0])
+        return places[0] if places else self.expand(path, str(self.place.cwd))
+
+    def locate(self, text: str, folder: str | None = None, *, tool: bool = False) -> Located:
+        """Every reading of a path in a command that runs in a folder, or of one that a `tool` is given."""
         if not text or "\0" in text or len(text) > MAX_PATH:
             why = (
                 "is empty"
@@ -117,12 +138,16 @@ class Map:
                 else "is longer than any file system allows"
             )
             return Located(problem=f"The path {why}.", impossible=True)
-        written = self.expand(text, folder or str(self.place.cwd))
+        start = folder or str(self.place.cwd)
+        written = self.named(text) if tool else self.expand(text, start)
         tidy = os.path.normpath(written)
         is_folder = text.endswith(("/", "/.", "/..")) or text in (".", "..", "~")
         candidates = [(tidy, False), (self.real(tidy), True)]
         if ".." in written:
             candidates.append((self.real(written), True))
+        if not tool and text.startswith(("~", "$")):  # it may be quoted, and the name of a link
+            quoted = os.path.normpath(os.path.join(start, text))  # noqa: PTH118  as above
+            candidates += [(leads, True)] if (leads := self.real(quoted)) != quoted else []
         if any(path is None for path, _ in candidates):
             return Located(
                 forms=(self.form(tidy, real=False, folder=is_folder),),

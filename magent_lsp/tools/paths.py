@@ -5,13 +5,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from magent_lsp.core.errors import ToolError
+from magent_lsp.permissions.place import from_home
 
 
 def resolve(path: str, folders: Sequence[Path]) -> Path:
     """The absolute, normalised path; links are not resolved, and the file need not exist.
 
-    A relative path belongs to the first workspace folder that has it, else to the first folder.
-    Raises ToolError for an empty path, one with NUL or with half of a surrogate pair.
+    A relative path belongs to the first workspace folder that has it, else to the first folder: the guard
+    reads it in the same way. Raises ToolError for an empty path, one with NUL or with half of a surrogate
+    pair, and for the home of another person.
     """
     if not path.strip():
         raise ToolError("The path is empty; name a file or folder, '.' for the workspace folder.")
@@ -21,9 +23,17 @@ def resolve(path: str, folders: Sequence[Path]) -> Path:
         os.fsencode(path)
     except UnicodeEncodeError:
         raise ToolError(f"The path {path!r} holds half of a character, which no file name can.") from None
-    expanded = os.path.expanduser(path)  # noqa: PTH111 - Path.expanduser raises for an unknown ~name
+    home = os.path.expanduser("~")  # noqa: PTH111 - Path.home raises where there is none
+    expanded = from_home(path, home)
     places = [Path(os.path.normpath(folder / expanded)) for folder in folders]
-    return next((place for place in places if os.path.lexists(place)), places[0])
+    found = next((place for place in places if os.path.lexists(place)), None)
+    if found is None and expanded.startswith("~"):
+        name = path.partition("/")[0]
+        raise ToolError(
+            f"The home that {name!r} may stand for is not looked up: write its whole path, or './{name}' for "
+            "a name in the workspace."
+        )
+    return found or places[0]
 
 
 def relative(path: Path, folder: Path) -> str:

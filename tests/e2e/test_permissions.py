@@ -11,7 +11,15 @@ from typing import Any, Literal
 import pytest
 import yaml
 
-from tests.support.lsp_client import EVENTS, NO_ANSWER, LspClient, ResponseError, editor, server_environment
+from tests.support.lsp_client import (
+    EVENTS,
+    NO_ANSWER,
+    LspClient,
+    ResponseError,
+    editor,
+    server_environment,
+    settings_of,
+)
 
 RULES = """\
 permission:
@@ -570,3 +578,42 @@ async def test_an_edit_tells_nothing_of_a_file_that_must_not_be_read(tmp_path: P
             explained = await client.command("magent.explainPermission", tool="edit_file", arguments=call)
             assert explained["verdict"] == verdict, path
     assert outside.read_text() == files[".env"] == (tmp_path / "ws/.env").read_text()
+
+
+async def test_what_is_judged_is_what_is_opened(tmp_path: Path) -> None:
+    """A home of somebody else and the second folder of a workspace: the tools look where the guard looked."""
+    for name in ("one", "two", "away"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "away/notes").write_text("hush-hush")
+    (tmp_path / "one/$PWD").symlink_to(tmp_path / "away")
+    (tmp_path / "two/conf").symlink_to(tmp_path / "away")
+    (tmp_path / "two/plain").write_text("plain text")
+    opened = [
+        Row("allow", "read_file", "~root/.bashrc"),
+        Row("allow", "list_dir", "~root"),
+        Row("ask", "read_file", "conf/notes"),
+        Row("ask", "list_dir", "conf"),
+        Row("ask", "glob", "conf"),
+        Row("ask", "read_file", "$PWD/notes"),
+        Row("ask", "bash", "cat '$PWD/notes'"),
+        Row("allow", "read_file", "plain"),
+    ]
+    folders = [{"uri": (tmp_path / name).as_uri(), "name": name} for name in ("one", "two")]
+    async with editor(tmp_path, initialize=False) as client:
+        client.always = silent
+        options = settings_of(tmp_path, calls(*opened), warmUp=False)
+        await client.initialize(magent={**options, "client": EVENTS}, workspaceFolders=folders)
+        started = await client.command("magent.prompt", prompt="look around")
+        answering = asyncio.create_task(_answer(client, {"reply": "reject", "feedback": "not now"}))
+        finished = await client.finished(started["runId"], seconds=60)
+        answering.cancel()
+        assert finished["text"] == "Done.", finished
+        events = client.of_run(started["runId"])
+    ended = [event for event in events if event["type"] == "tool_call_finished"]
+    asked = {event["toolCallId"] for event in events if event["type"] == "permission_requested"}
+    assert ["ask" if event["toolCallId"] in asked else "allow" for event in ended] == [
+        row.wanted for row in opened
+    ]
+    assert all("is not looked up" in event["output"] for event in ended[:2])
+    assert "plain text" in ended[-1]["output"]
+    assert "hush-hush" not in json.dumps(events)
