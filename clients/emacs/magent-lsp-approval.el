@@ -161,14 +161,29 @@ If SHORT, say them in few words."
         (quit-restore-window window 'kill)
       (kill-buffer buffer))))
 
+(defun magent-lsp--asked (conn)
+  "Return the open permission request of CONN that an answer here is for.
+If several wait and point is on none of them, show one and signal an error."
+  (let ((block (get-text-property (point) 'magent-lsp-block))
+        (open (magent-lsp-permissions conn)))
+    (cond
+     (magent-lsp--request
+      (or (magent-lsp--permission conn (plist-get magent-lsp--request :requestId))
+          (user-error "This was answered already")))
+     ((null open) (user-error "The agent waits for no answer"))
+     ((null (cdr open)) (car open))
+     ((and block magent-lsp--blocks
+           (cl-find block open :key (lambda (request)
+                                      (gethash (plist-get request :requestId)
+                                               magent-lsp--blocks)))))
+     (t (let ((magent-lsp-select-approval t))
+          (magent-lsp-show-approval conn))
+        (user-error "%d questions wait: this is the first" (length open))))))
+
 (defun magent-lsp--respond (reply &optional feedback)
-  "Answer the permission request that is shown with REPLY and FEEDBACK."
+  "Answer the permission request that is meant with REPLY and FEEDBACK."
   (let* ((conn (or (magent-lsp-current) (user-error "No magent server runs here")))
-         (request (or (and magent-lsp--request
-                           (magent-lsp--permission
-                            conn (plist-get magent-lsp--request :requestId)))
-                      (car (magent-lsp-permissions conn))
-                      (user-error "The agent waits for no answer"))))
+         (request (magent-lsp--asked conn)))
     (unless (cl-find reply (plist-get request :options) :test #'equal
                      :key (lambda (option) (plist-get option :reply)))
       (user-error "This answer is not offered here"))
@@ -238,7 +253,10 @@ If SHORT, say them in few words."
 
 (defun magent-lsp-reject-with-feedback (feedback)
   "Reject what the agent asks for and say why; it goes on with your FEEDBACK."
-  (interactive (list (read-string "Not like this, but: ")))
+  (interactive
+   (progn (when-let ((conn (magent-lsp-current)))
+            (magent-lsp--asked conn))
+          (list (read-string "Not like this, but: "))))
   (if (string-blank-p feedback)
       (user-error "Say what to do instead, or press n to reject and stop")
     (magent-lsp--respond "reject" feedback)))

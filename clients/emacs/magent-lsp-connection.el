@@ -94,6 +94,32 @@ It is always asked for, each time."
                              (magent-lsp-root magent-lsp--connection)
                            (magent-lsp--project-root)))))
 
+(defun magent-lsp--names ()
+  "Return an alist of the names of connections and their folders.
+Those of dead ones that still have buffers are in it."
+  (mapcar (lambda (conn) (cons (jsonrpc-name conn) (magent-lsp-root conn)))
+          (append (hash-table-values magent-lsp--connections)
+                  (delq nil (mapcar (lambda (buffer)
+                                      (buffer-local-value 'magent-lsp--connection buffer))
+                                    (buffer-list))))))
+
+(defun magent-lsp--name (root)
+  "Return the name of the connection of the folder ROOT, which no other folder has.
+Buffers are named after it, so a question of one project never comes
+into a buffer of another one."
+  (let* ((names (magent-lsp--names))
+         (parts (nreverse (split-string root "/" t)))
+         (path (or (pop parts) "/"))
+         (number 1)
+         (name (format "magent %s" path)))
+    (or (car (rassoc root names))
+        (progn
+          (while (assoc name names)
+            (setq name (if parts
+                           (format "magent %s" (setq path (concat (pop parts) "/" path)))
+                         (format "magent %s<%d>" path (cl-incf number)))))
+          name))))
+
 (defun magent-lsp--start (root)
   "Start a server for the folder ROOT and return the connection."
   (when (file-remote-p root)
@@ -101,7 +127,7 @@ It is always asked for, each time."
   (unless (executable-find (car magent-lsp-server-command))
     (user-error "There is no program %S: install it with `pipx install .' in a checkout \
 of magent-lsp (see its README), or set `magent-lsp-server-command'" (car magent-lsp-server-command)))
-  (let* ((name (format "magent %s" (file-name-nondirectory (directory-file-name root))))
+  (let* ((name (magent-lsp--name root))
          (default-directory root)
          (conn (magent-lsp-connection
                 :name name :root root
