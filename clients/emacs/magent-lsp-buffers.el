@@ -147,16 +147,18 @@ They are always sent before a command."
                      :text (buffer-substring-no-properties (point-min) (point-max)))))))))
 
 (defun magent-lsp--close ()
-  "Tell the server that the current buffer is closed."
+  "Tell the server that the current buffer is closed.
+An indirect buffer may have the variables and hooks of its base, whose
+file stays open."
   (when-let ((conn magent-lsp--opened))
     (setq magent-lsp--opened nil magent-lsp--pending nil)
-    (when (magent-lsp--live-p conn)
+    (when (and (magent-lsp--live-p conn) (null (buffer-base-buffer)))
       (jsonrpc-notify conn :textDocument/didClose
                       (list :textDocument (list :uri magent-lsp--uri))))))
 
 (defun magent-lsp--before-change (beg end)
   "Note where the text from BEG to END is, in LSP's words."
-  (when magent-lsp--opened
+  (when (and magent-lsp--opened (null (buffer-base-buffer)))
     (cond ((eq magent-lsp--pending 'full))
           ;; Somebody changed the text with the hooks off.
           ((not (eql magent-lsp--tick (buffer-chars-modified-tick)))
@@ -166,6 +168,15 @@ They are always sent before a command."
 
 (defun magent-lsp--after-change (beg end length)
   "Note that LENGTH characters at BEG became the text up to END."
+  (if-let ((base (buffer-base-buffer)))
+      ;; It sees by its tick that its text has changed.
+      (with-current-buffer base
+        (when magent-lsp--opened (magent-lsp--flush-soon)))
+    (magent-lsp--note-change beg end length)))
+
+(defun magent-lsp--note-change (beg end length)
+  "Do for a buffer with a file what `magent-lsp--after-change' says.
+BEG, END and LENGTH are as there."
   (when magent-lsp--opened
     (setq magent-lsp--tick (buffer-chars-modified-tick))
     (unless (eq magent-lsp--pending 'full)
@@ -196,7 +207,13 @@ They are always sent before a command."
                                      (magent-lsp--flush))))))))
 
 (defun magent-lsp--flush ()
-  "Send the changes of the current buffer."
+  "Send the changes of the current buffer, or of its base."
+  (if-let ((base (buffer-base-buffer)))
+      (with-current-buffer base (magent-lsp--flush-file))
+    (magent-lsp--flush-file)))
+
+(defun magent-lsp--flush-file ()
+  "Send the changes of the current buffer, which is no indirect one."
   (when (and magent-lsp--opened (magent-lsp--live-p magent-lsp--opened))
     (unless (eql magent-lsp--tick (buffer-chars-modified-tick))
       (setq magent-lsp--pending 'full magent-lsp--tick (buffer-chars-modified-tick)))
@@ -204,6 +221,9 @@ They are always sent before a command."
       (magent-lsp--everywhere
         (if (not (magent-lsp--sendable-p (point-min) (point-max)))
             (magent-lsp--close)
+          (when (eq magent-lsp--pending 'full)
+            (goto-char (point-min))
+            (setq magent-lsp--cr (and (search-forward "\r" nil t) t)))
           (let ((changes (if (listp magent-lsp--pending)
                              (vconcat (reverse magent-lsp--pending))
                            (vector (list :text (buffer-substring-no-properties

@@ -103,6 +103,8 @@ MADE are the URIs that the same edit creates."
     (when (or magent-lsp--pending (not (eql magent-lsp--tick (buffer-chars-modified-tick))))
       (magent-lsp--flush)
       (error "The text of %s has just changed" (buffer-name)))
+    (when (and (null version) (buffer-modified-p))
+      (error "The edit is for the file of %s, and not for its unsaved text" (buffer-name)))
     (unless (or (null version) (eql version magent-lsp--version))
       (error "The edit is for version %s of %s, which is at %s"
              version (buffer-name) magent-lsp--version)))

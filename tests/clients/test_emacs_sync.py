@@ -189,6 +189,45 @@ def test_save_revert_rename_and_close_are_told(desk: Desk, mirrored: Batch) -> N
     """)
 
 
+def test_a_second_view_of_a_buffer_does_not_close_its_file(mirrored: Batch) -> None:
+    mirrored("""
+    (defvar base (current-buffer))
+    (dolist (text '("# 𝄞 from the clone\\n" "a\\rb\\n"))
+      (let ((clone (make-indirect-buffer base "clone" 'clone)))
+        (insert "# here\\n")
+        (with-current-buffer clone
+          (test-check magent-lsp-mode)
+          (goto-char (point-min))
+          (insert text)
+          (insert "more\\n"))
+        (test-check magent-lsp--idle-timer)
+        (check-mirror)
+        (goto-char (point-max))
+        (insert "# and here\\n")
+        (with-current-buffer clone (insert "again\\n"))
+        (kill-buffer clone)
+        (check-mirror)
+        (test-check (null (apply-edit magent-lsp--uri magent-lsp--version 0 0 1 0 "")))
+        (check-mirror)))
+    (let ((clone (make-indirect-buffer base "clone" 'clone)))
+      (with-current-buffer clone (fundamental-mode) (insert "plain\\n"))
+      (check-mirror)
+      (with-current-buffer clone (magent-lsp-mode 1) (magent-lsp-mode -1)))
+    (check-mirror)
+    """)
+
+
+def test_an_edit_of_the_disk_is_not_made_in_unsaved_text(mirrored: Batch) -> None:
+    mirrored("""
+    (test-check (null (apply-edit magent-lsp--uri nil 0 0 0 0 "# from the disk\\n")))
+    (check-mirror)
+    (defvar before (test-text))
+    (test-check (string-match-p "not for its unsaved text"
+                                (apply-edit magent-lsp--uri nil 0 0 0 0 "x")))
+    (test-check (equal before (test-text)))
+    """)
+
+
 def test_an_edit_is_made_exactly_or_refused_with_the_reason(desk: Desk, mirrored: Batch) -> None:
     mirrored("""
     (defvar here (uri "src/indent.py"))
@@ -241,9 +280,10 @@ def test_several_edits_of_one_document_are_one_step_of_undo(mirrored: Batch) -> 
       `(:range (:start (:line ,line :character 0) :end (:line ,end :character 0)) :newText ,text))
     (magent-lsp--apply
      test-conn
-     `(:changes (,(intern (concat ":" magent-lsp--uri))
-                 ,(vector (at 0 1 "ONE\\n") (at 1 1 "a\\n") (at 1 1 "b\\n") (at 1 2 "")
-                          (at 3 4 "vier\\nfive\\n")))))
+     `(:documentChanges
+       [(:textDocument (:uri ,magent-lsp--uri :version ,magent-lsp--version)
+         :edits ,(vector (at 0 1 "ONE\\n") (at 1 1 "a\\n") (at 1 1 "b\\n") (at 1 2 "")
+                         (at 3 4 "vier\\nfive\\n")))]))
     (test-check (equal (buffer-string) "ONE\\na\\nb\\nthree\\nvier\\nfive\\n"))
     (test-check (looking-back "thr" (line-beginning-position)))
     (check-mirror)
