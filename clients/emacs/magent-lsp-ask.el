@@ -134,8 +134,11 @@ TEXTS are the prompt; DEFAULT is what an empty input means."
       (if (not magent-lsp-allow-eval)
           (list :error "Evaluation is switched off (`magent-lsp-allow-eval').")
         (condition-case err
-            (list :value (magent-lsp--eval (plist-get params :code)))
-          ((error quit) (list :error (error-message-string err)))))))))
+            ;; A timer cannot be quit by itself.
+            (let ((inhibit-quit nil))
+              (list :value (magent-lsp--eval (plist-get params :code))))
+          (quit (list :error "The person quit it (C-g) before it had ended"))
+          (error (list :error (error-message-string err)))))))))
 
 (defun magent-lsp--eval (code)
   "Evaluate all forms of CODE where the person is; return the last value."

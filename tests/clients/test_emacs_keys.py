@@ -1,11 +1,12 @@
 """The Emacs client with real keys in a terminal."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.editors import Desk, Tmux, calling
+from tests.support.editors import Desk, Tmux, calling, wait_until
 from tests.support.emacs import SUPPORT, emacs_environment, find_emacs
 from tests.support.picture import take
 
@@ -102,3 +103,19 @@ def test_slash_commands_are_completed(desk: Desk, start: Start) -> None:
     terminal.wait("Prompt: /review")
     terminal.keys("Enter")
     terminal.wait("Looks well.", 60)
+
+
+def test_c_g_ends_allowed_lisp_that_does_not_end(desk: Desk, start: Start) -> None:
+    begun = desk.home / "begun"
+    code = f'(progn (write-region "" nil "{begun}") (while t))'
+    desk.model.queue(calling("editor_eval", code=code), {"text": "Too long."})
+    terminal = start()
+    prompt(terminal, "Wait for ever")
+    terminal.wait("y Allow once", 60)
+    terminal.keys("C-c", "m", "p", "y")
+    wait_until(begun.exists, 60, "the code runs")
+    terminal.keys("C-g")
+    terminal.wait("Too long.")
+    terminal.keys("C-x", "b")
+    terminal.wait("Switch to buffer")
+    assert "The person quit it" in json.dumps(desk.wait_requests(2)[1]["messages"][-1])
