@@ -17,8 +17,8 @@
 
 (defcustom magent-lsp-select-approval 'idle
   "Whether the window that asks for an approval is selected.
-With `idle', only if nothing was typed for a second, so that a key
-that was meant for another buffer never answers."
+With `idle', only if nothing was typed for `magent-lsp-pause' seconds,
+so that a key that was meant for another buffer never answers."
   :type '(choice (const :tag "Never" nil) (const :tag "Always" t)
                  (const :tag "If nothing is being typed" idle))
   :group 'magent-lsp)
@@ -134,8 +134,7 @@ If SHORT, say them in few words."
   "Return non-nil if the approval may take the keyboard."
   (and (not (active-minibuffer-window))
        (pcase magent-lsp-select-approval
-         ('idle (let ((idle (current-idle-time)))
-                  (and idle (>= (float-time idle) 1))))
+         ('idle (magent-lsp--pause-p))
          (value value))))
 
 (defun magent-lsp--insert-request (request)

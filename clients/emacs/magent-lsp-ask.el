@@ -22,7 +22,7 @@ A permission is asked for in a buffer of its own, from the event."
                      :key (lambda (request)
                             (mapcar (lambda (option) (plist-get option :title))
                                     (plist-get request :options))))
-      (magent-lsp--outside
+      (magent-lsp--at-pause
        later
        (lambda ()
          (let ((choice (completing-read (magent-lsp--question (plist-get params :message))
@@ -46,7 +46,7 @@ A text that is proposed is shown in a buffer, to be changed there."
              (or (equal default message) (string-search "\n" default)))
         (magent-lsp--propose later title (unless (equal default message) message) default
                              (car (last options)))
-      (magent-lsp--outside
+      (magent-lsp--at-pause
        later
        (lambda ()
          (let ((value (magent-lsp--read-input

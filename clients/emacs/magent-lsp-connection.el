@@ -39,6 +39,12 @@ It is always asked for, each time."
   :type 'boolean
   :group 'magent-lsp)
 
+(defcustom magent-lsp-pause 1
+  "Seconds without a key after which a question may take the keyboard.
+A key that was meant for something else then answers nothing."
+  :type 'number
+  :group 'magent-lsp)
+
 (defclass magent-lsp-connection (jsonrpc-process-connection)
   ((root :initarg :root :reader magent-lsp-root
          :documentation "The project's folder, with a slash at the end.")
@@ -309,15 +315,34 @@ An error may be a plist as JSON-RPC has it."
           (funcall message)
         (error (message "Magent: %s" (error-message-string err)))))))
 
-(defun magent-lsp--outside (later function)
-  "Call FUNCTION, which may prompt, once the minibuffer is free; it answers LATER.
+(defun magent-lsp--pause-p ()
+  "Return non-nil if nobody types, so that a question may take the keyboard."
+  (let ((idle (current-idle-time)))
+    (and idle (>= (float-time idle) magent-lsp-pause))))
+
+(defun magent-lsp--at-pause (later function)
+  "Call FUNCTION, which prompts, once nobody types; it answers LATER.
 If it is quit, the answer is nil."
+  (let ((ready-p (if noninteractive #'always #'magent-lsp--pause-p)))
+    (unless (magent-lsp--free-p ready-p)
+      (message "Magent has a question for you; it comes when you stop typing"))
+    (magent-lsp--outside later function ready-p)))
+
+(defun magent-lsp--free-p (ready-p)
+  "Return non-nil if the minibuffer is free, and the function READY-P says so."
+  (and (null (active-minibuffer-window)) (funcall ready-p)))
+
+(defun magent-lsp--outside (later function &optional ready-p)
+  "Call FUNCTION once the minibuffer is free; it answers LATER.
+If READY-P is given, it must return non-nil too.  If FUNCTION is quit,
+the answer is nil."
   (run-at-time
-   (if (active-minibuffer-window) 0.3 0) nil
+   (if (magent-lsp--free-p (or ready-p #'always)) 0 0.3) nil
    (lambda ()
      (cond
       ((magent-lsp--later-done later))
-      ((active-minibuffer-window) (magent-lsp--outside later function))
+      ((not (magent-lsp--free-p (or ready-p #'always)))
+       (magent-lsp--outside later function ready-p))
       (t (condition-case err
              (funcall function)
            (quit (magent-lsp-answer later nil))

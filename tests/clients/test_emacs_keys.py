@@ -119,3 +119,24 @@ def test_c_g_ends_allowed_lisp_that_does_not_end(desk: Desk, start: Start) -> No
     terminal.keys("C-x", "b")
     terminal.wait("Switch to buffer")
     assert "The person quit it" in json.dumps(desk.wait_requests(2)[1]["messages"][-1])
+
+
+def test_a_question_waits_until_nothing_is_typed(desk: Desk, start: Start) -> None:
+    desk.model.queue(calling("ask_user", question="Which colour?"), {"text": "I see."})
+    terminal = start("""
+    (setq magent-lsp-pause 600)
+    (global-set-key (kbd "<f5>") (lambda () (interactive) (setq magent-lsp-pause 0.1)))
+    """)
+    prompt(terminal, "Ask me")
+    terminal.keys("M->")
+    terminal.wait("Magent has a question for you", 60)
+    terminal.type("# still mine")
+    terminal.keys("Enter")
+    terminal.wait("# still mine")
+    assert "Which colour?:" not in terminal.screen()
+    terminal.keys("F5")
+    terminal.wait("Which colour?:")
+    terminal.type("blue")
+    terminal.keys("Enter")
+    terminal.wait("I see.")
+    assert "blue" in json.dumps(desk.wait_requests(2)[1]["messages"][-1])
