@@ -5,7 +5,7 @@ local M = {}
 
 local space = vim.api.nvim_create_namespace('magent_lsp_approval')
 
--- Requests that wait, the oldest first: { request, client, bufnr }.
+-- Requests that wait, the oldest first: { request, client }.
 M.pending = {}
 
 -- The request that is on the screen, with its window; and dialogs of the server that wait for the same answer.
@@ -43,7 +43,7 @@ function M.respond(entry, reply, feedback)
     if not result.ok then
       require('magent_lsp.client').say('That was answered already.')
     end
-  end, { bufnr = entry.bufnr })
+  end, { client = entry.client })
 end
 
 local function with_feedback(entry)
@@ -131,7 +131,7 @@ local function footer()
   return ' <Esc>, and the cursor comes here '
 end
 
-local function window_for(lines, count, focus)
+local function window_for(lines, entry, focus)
   local longest = 60
   for _, line in ipairs(lines) do
     longest = math.max(longest, vim.fn.strdisplaywidth(line))
@@ -142,7 +142,9 @@ local function window_for(lines, count, focus)
     height = height + math.max(1, math.ceil(vim.fn.strdisplaywidth(line) / width))
   end
   height = math.min(height, math.max(vim.o.lines - 8, 5))
-  local title = count > 1 and (' Magent asks (1 of %d) '):format(count) or ' Magent asks '
+  local label = require('magent_lsp.client').label(entry.client)
+  local title = label ~= '' and (' Magent asks in %s'):format(label) or ' Magent asks'
+  title = title .. (#M.pending > 1 and (' (1 of %d) '):format(#M.pending) or ' ')
   return {
     relative = 'editor',
     row = math.max(0, math.floor((vim.o.lines - height) / 2) - 1),
@@ -218,7 +220,7 @@ function M.show(focus, again)
   vim.bo[bufnr].filetype = 'magentapproval'
   set_keys(entry, bufnr, keys)
   focus = focus or idle()
-  local window = vim.api.nvim_open_win(bufnr, focus, window_for(lines, #M.pending, focus))
+  local window = vim.api.nvim_open_win(bufnr, focus, window_for(lines, entry, focus))
   vim.wo[window].wrap, vim.wo[window].linebreak = true, false
   open = { entry = entry, window = window }
   if not focus then
@@ -226,17 +228,18 @@ function M.show(focus, again)
   end
 end
 
-local function find(id)
+---The request of that id that waits, and its place among them.
+function M.find(id)
   for index, entry in ipairs(M.pending) do
     if entry.request.requestId == id then
-      return index, entry
+      return entry, index
     end
   end
 end
 
 local function resolved(id)
-  local index, entry = find(id)
-  if not index then
+  local entry, index = M.find(id)
+  if not entry then
     return
   end
   table.remove(M.pending, index)
@@ -258,9 +261,7 @@ end
 
 function M.event(run, event)
   if event.type == 'permission_requested' then
-    local client = vim.lsp.get_client_by_id(run.client)
-    local bufnr = client and next(client.attached_buffers or {}) or nil
-    table.insert(M.pending, { request = event, client = run.client, bufnr = bufnr })
+    table.insert(M.pending, { request = event, client = run.client })
     require('magent_lsp.runs').redraw()
     vim.schedule(M.show)
   elseif event.type == 'permission_resolved' then
@@ -277,7 +278,7 @@ end
 
 ---`magent/showDiff`: an edit that is asked about is kept with its question; another one is shown.
 function M.compare(params)
-  local _, entry = find(params.requestId)
+  local entry = M.find(params.requestId)
   if entry then
     entry.comparison = params
     if open and open.entry == entry then

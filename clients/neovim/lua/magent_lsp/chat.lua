@@ -9,10 +9,15 @@ local M = {}
 
 local space = vim.api.nvim_create_namespace('magent_lsp_chat')
 
--- The open windows, the buffer to write in, the session that is shown, and the choice of agent and model.
-local view, input = nil, nil
+-- The open windows, the buffer to write in, the session that is shown, and the choices of agent and model.
+local view, input, choices = nil, nil, {}
 M.session = nil
-M.choice = { agent = nil, model = nil }
+
+---The agent and the model that were chosen in a project: another one may not have that agent.
+function M.choice(root)
+  choices[root or ''] = choices[root or ''] or {}
+  return choices[root or '']
+end
 
 local function valid(window)
   return window and vim.api.nvim_win_is_valid(window)
@@ -43,10 +48,60 @@ function M.source()
   return window and vim.api.nvim_win_get_buf(window) or current
 end
 
+---Whether the cursor is in the conversation.
+local function inside()
+  local current = vim.api.nvim_get_current_win()
+  return is_open() and (current == view.transcript or current == view.input)
+end
+
+---Where the person is, as `client.execute` takes it, with the folder of that project if it is known: in the shown
+---conversation if the cursor is there, else in the file beside it.
+function M.where()
+  local bufnr = M.source()
+  local id = inside() and M.session and client.home(M.session) or nil
+  return { bufnr = bufnr, client = id, root = id and client.root(id) or client.root_of(bufnr) }
+end
+
+---Whether the shown conversation is about the project where the person is.
+local function is_here(where)
+  local id = M.session and client.home(M.session)
+  return not where.root or not id or client.root(id) == where.root
+end
+
+---The session that is meant where the person is: the shown one (nil: a new one begins), else the last one of that
+---project.
+local function session_of(where)
+  if is_here(where) then
+    return M.session
+  end
+  return runs.last_session(where.root)
+end
+
+---The session that is shown, or was last spoken in, where the person is.
+function M.current()
+  local where = M.where()
+  return session_of(where) or runs.last_session(where.root)
+end
+
+---The run that is meant where the person is: of the shown conversation, else of that project, else of the
+---conversation that is on the screen.
+function M.busy()
+  local where = M.where()
+  local shown = M.session and runs.busy(M.session)[1]
+  if shown and is_here(where) then
+    return shown
+  end
+  for _, run in ipairs(runs.busy(nil, where.root)) do
+    if run.agent ~= 'guest' then
+      return run
+    end
+  end
+  return is_open() and shown or nil
+end
+
 ---Leaves the windows of the conversation, so that a file can be shown.
 function M.leave()
-  local current = vim.api.nvim_get_current_win()
-  if is_open() and (current == view.transcript or current == view.input) then
+  if inside() then
     local window = file_window()
     if window then
       vim.api.nvim_set_current_win(window)
@@ -58,9 +113,14 @@ end
 
 ---What stands above the transcript: agent, model, and what goes on.
 function M.winbar()
-  local parts = { 'Magent', M.choice.agent or 'default agent' }
-  if M.choice.model then
-    table.insert(parts, M.choice.model)
+  local id = M.session and client.home(M.session)
+  local choice, label = M.choice(id and client.root(id) or M.where().root), id and client.label(id) or ''
+  local parts = { 'Magent', choice.agent or 'default agent' }
+  if label ~= '' then
+    table.insert(parts, 2, label)
+  end
+  if choice.model then
+    table.insert(parts, choice.model)
   end
   local busy = M.session and runs.busy(M.session) or {}
   if busy[1] then
@@ -86,20 +146,24 @@ local function placeholder()
   end
 end
 
----Says `text` in the shown conversation; without one, a new one begins.
-function M.say(text, extra)
-  local bufnr = M.source()
+---Says `text` in the shown conversation, or in that of the project where the person is; without one, a new one
+---begins. `where` is as `where()` said it when they began to write.
+function M.say(text, extra, where)
+  where = where or M.where()
+  local bufnr = where.bufnr
+  local about = client.is_file(bufnr) and (not where.root or client.root_of(bufnr) == where.root)
   local arguments = vim.tbl_extend('keep', extra or {}, {
     prompt = text,
-    sessionId = M.session,
-    agent = M.choice.agent,
-    model = M.choice.model,
-    uri = client.is_file(bufnr) and vim.uri_from_bufnr(bufnr) or nil,
+    sessionId = session_of(where),
+    agent = M.choice(where.root).agent,
+    model = M.choice(where.root).model,
+    uri = about and vim.uri_from_bufnr(bufnr) or nil,
   })
   client.execute('prompt', arguments, function(result)
     M.show(result.sessionId)
   end, {
     bufnr = bufnr,
+    client = where.client,
     failed = function(message)
       client.say(message, 'ERROR')
       -- What was written must not be lost.
@@ -254,7 +318,8 @@ end
 
 ---Opens the conversation and takes the cursor to where one writes.
 function M.open(session)
-  M.show(session or M.session or runs.last_session())
+  M.session = session or M.current()
+  M.show()
   M.write()
 end
 
@@ -298,14 +363,19 @@ function M.new()
   M.write()
 end
 
----Cancels what runs in the shown conversation, else everything.
+---Cancels what runs in the shown conversation, else everything in the project where the person is.
 function M.cancel()
-  local busy = is_open() and M.session and runs.busy(M.session) or {}
-  client.execute('cancel', { runId = busy[1] and busy[1].id or nil }, function(result)
+  local where = M.where()
+  local busy = is_open() and M.session and runs.busy(M.session)[1]
+  if busy and not is_here(where) and runs.busy(nil, where.root)[1] then
+    busy = nil
+  end
+  client.execute('cancel', { runId = busy and busy.id or nil }, function(result, found)
     if #result.cancelled == 0 then
-      client.say('Nothing runs.')
+      local label = client.label(found.id)
+      client.say(label ~= '' and ('Nothing runs in %s.'):format(label) or 'Nothing runs.')
     end
-  end)
+  end, where)
 end
 
 local function readable(run, event)
@@ -320,7 +390,9 @@ function M.event(run, event)
   local how = run.agent == 'guest' and 'never' or config.current.chat.open
   local begins = event.type == 'run_started' and (how == 'always' or how == 'answer' and run.agent == 'ask')
   local ends = event.type == 'run_finished'
-  if begins or (ends and how ~= 'never' and readable(run, event)) then
+  -- Under somebody's cursor the conversation stays what it is: what they write would be said in another one.
+  local kept = inside() and M.session ~= run.session
+  if not kept and (begins or (ends and how ~= 'never' and readable(run, event))) then
     M.show(run.session)
   end
   if ends and not (is_open() and M.session == run.session) then

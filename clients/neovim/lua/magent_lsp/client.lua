@@ -8,6 +8,12 @@ local modern = vim.fn.has('nvim-0.11') == 1
 -- Commands that were given before their server was ready, by client id.
 local waiting = {}
 
+-- The folder of each server that was ready once, by client id; it outlives the server.
+local roots = {}
+
+-- The client that has a session, by its id.
+local homes = {}
+
 ---Calls a method of a client; before 0.11 they took no `self`.
 function M.call(client, method, ...)
   if modern then
@@ -35,6 +41,7 @@ function M.additions()
     init_options = { magent = vim.tbl_extend('keep', { client = can }, options.settings) },
     handlers = require('magent_lsp.requests').handlers(),
     on_init = function(client)
+      roots[client.id] = client.config.root_dir
       vim.schedule(function()
         local queue = waiting[client.id] or {}
         waiting[client.id] = nil
@@ -98,39 +105,99 @@ local function alive(filter)
   end, vim.lsp.get_clients(filter))
 end
 
----The client that serves a buffer, or else any; nil if none runs.
-function M.find(bufnr)
-  return alive({ bufnr = bufnr })[1] or alive({})[1]
+---A client that serves a folder; nil if none runs.
+local function serving(root)
+  for _, client in ipairs(alive({})) do
+    if root and client.config.root_dir == root then
+      return client
+    end
+  end
+end
+
+---The client of that number, or the one that has come in its place; nil if none runs.
+local function heir(id)
+  for _, client in ipairs(alive({})) do
+    if client.id == id then
+      return client
+    end
+  end
+  return serving(roots[id])
+end
+
+---The folder of the project that a client serves, or served.
+function M.root(id)
+  return roots[id]
+end
+
+---The folder of the project that a buffer is in; nil if it is no file.
+function M.root_of(bufnr)
+  local found = alive({ bufnr = bufnr })[1]
+  if found then
+    return found.config.root_dir
+  end
+  return M.is_file(bufnr) and M.config(bufnr).root_dir or nil
+end
+
+---Remembers which client has a session, or says it.
+function M.home(session, id)
+  if session and id then
+    homes[session] = id
+  end
+  return homes[session]
+end
+
+---The name of a client's project where several are open, else nothing.
+function M.label(id)
+  local root = roots[id]
+  return root and #alive({}) > 1 and vim.fs.basename(root) or ''
+end
+
+---The project of the working directory.
+local function folder()
+  local markers = M.config(0).root_markers or { '.git' }
+  return vim.fs.root(vim.fn.getcwd(), markers) or vim.fn.getcwd()
+end
+
+---The client `id`, else the one that serves a buffer or is meant where there is no file; nil if none runs.
+function M.find(bufnr, id)
+  local found = id and heir(id) or alive({ bufnr = bufnr })[1]
+  if found or M.is_file(bufnr) then
+    return found
+  end
+  local all = alive({})
+  return #all > 1 and serving(folder()) or all[1]
 end
 
 ---The client that serves a buffer, started if need be.
 function M.start(bufnr)
-  local found = alive({ bufnr = bufnr })[1]
+  local found = M.find(bufnr)
   if found then
     return found
   end
-  local id
-  if M.is_file(bufnr) then
-    id = vim.lsp.start(M.config(bufnr), { bufnr = bufnr })
-  elseif not alive({})[1] then
+  if not M.is_file(bufnr) then
     -- Without a file there is a conversation all the same: about the working directory.
-    id = M.start_alone()
+    return M.start_alone(folder())
   end
-  return id and vim.lsp.get_client_by_id(id) or alive({})[1]
+  local id = vim.lsp.start(M.config(bufnr), { bufnr = bufnr })
+  return id and vim.lsp.get_client_by_id(id)
 end
 
-function M.start_alone()
+function M.start_alone(root)
   local settings = M.config(0)
-  settings.root_dir = vim.fs.root(vim.fn.getcwd(), settings.root_markers or { '.git' }) or vim.fn.getcwd()
+  settings.root_dir = root
+  local id
   if modern then
-    return vim.lsp.start(settings, { attach = false })
+    id = vim.lsp.start(settings, { attach = false })
+  else
+    id = vim.lsp.start_client(settings)
   end
-  return vim.lsp.start_client(settings)
+  return id and vim.lsp.get_client_by_id(id)
 end
 
----Has `continue(client)` called once the buffer's server is ready; `continue(nil, message)` if it cannot be.
-function M.ready(bufnr, continue)
-  local client = M.start(bufnr)
+---Has `continue(client)` called once a server is ready; `continue(nil, message)` if it cannot be. It is that of
+---`bufnr`, or, if it is given, the client `id` or its successor.
+function M.ready(bufnr, continue, id)
+  local client = id and (heir(id) or roots[id] and M.start_alone(roots[id])) or M.start(bufnr)
   if not client then
     local what = table.concat(M.config(bufnr).cmd, ' ')
     continue(nil, ('`%s` could not be started; `:checkhealth magent_lsp` says more.'):format(what))
@@ -142,8 +209,18 @@ function M.ready(bufnr, continue)
   end
 end
 
----Executes a command of the server. `done(result)` gets its answer; errors are shown, or go to `failed(message)`.
+---The client that knows the run, the request or the session that a command is about.
+local function concerned(arguments)
+  local run = arguments.runId and require('magent_lsp.runs').all[arguments.runId]
+  local entry = arguments.requestId and require('magent_lsp.approval').find(arguments.requestId)
+  return run and run.client or entry and entry.client or arguments.sessionId and homes[arguments.sessionId]
+end
+
+---Executes a command of a server: of the one that has the run, request or session that is named; else of
+---`options.client`, else of the one of `options.bufnr`. `done(result)` gets its answer; errors are shown, or go
+---to `options.failed(message)`.
 function M.execute(name, arguments, done, options)
+  arguments = arguments or {}
   options = options or {}
   local bufnr = options.bufnr or vim.api.nvim_get_current_buf()
   local function fail(message)
@@ -157,19 +234,23 @@ function M.execute(name, arguments, done, options)
     if not client then
       return fail(problem)
     end
-    local given = next(arguments or {}) and { arguments } or { vim.empty_dict() }
+    local given = next(arguments) and { arguments } or { vim.empty_dict() }
     local params = { command = 'magent.' .. name, arguments = given }
     local sent = M.call(client, 'request', 'workspace/executeCommand', params, function(err, result)
       if err then
-        fail(err.message)
-      elseif done then
+        return fail(err.message)
+      end
+      for _, about in ipairs({ arguments, type(result) == 'table' and result or nil }) do
+        M.home(about.sessionId, client.id)
+      end
+      if done then
         done(result, client)
       end
     end, bufnr)
     if not sent then
       fail('The server has just ended; try again.')
     end
-  end)
+  end, concerned(arguments) or options.client)
 end
 
 ---Starts the server for files as they are opened.
@@ -202,9 +283,11 @@ function M.autostart()
   end
 end
 
----Ends all servers, politely and else by force; the next command starts them again.
+---Ends all servers, politely and else by force; `done(bufnrs)` gets the files that they served.
 function M.stop(done)
+  local served = {}
   for _, client in ipairs(vim.lsp.get_clients({ name = M.name })) do
+    vim.list_extend(served, vim.tbl_keys(client.attached_buffers))
     M.call(client, 'stop')
   end
   local tries = 0
@@ -212,7 +295,7 @@ function M.stop(done)
     local left = vim.lsp.get_clients({ name = M.name })
     tries = tries + 1
     if #left == 0 then
-      return done and done()
+      return done(served)
     end
     if tries == 40 then
       for _, client in ipairs(left) do

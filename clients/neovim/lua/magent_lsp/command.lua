@@ -3,16 +3,13 @@ local chat = require('magent_lsp.chat')
 local client = require('magent_lsp.client')
 local pickers = require('magent_lsp.pickers')
 local place = require('magent_lsp.place')
-local runs = require('magent_lsp.runs')
 
 local M = {}
 
--- Names for completion, as the server last told them.
-local known = { agents = {}, models = {}, slashCommands = {} }
+-- Names for completion, as each server last told them, by client id.
+local known = {}
 
-local function source()
-  return { bufnr = chat.source() }
-end
+local source = chat.where
 
 ---Runs `act(text)` with what was typed after the sub-command, or with what the person types now.
 local function with_text(text, prompt, act)
@@ -28,7 +25,7 @@ end
 
 ---Does something with the session that is shown, or was last spoken in.
 local function with_session(act)
-  local session = chat.session or runs.last_session()
+  local session = chat.current()
   if session then
     act(session)
   else
@@ -37,26 +34,27 @@ local function with_session(act)
 end
 
 local function prompt(text, arguments)
-  local extra = place.here(arguments)
+  local extra, where = place.here(arguments), source()
   with_text(text, 'Prompt: ', function(typed)
-    chat.say(typed, extra)
+    chat.say(typed, extra, where)
   end)
 end
 
 local function edit(text, arguments)
-  local extra = place.here(arguments)
+  local extra, where = place.here(arguments), source()
   if not extra.uri then
     return client.say('Go to the file that is to be changed first.', 'ERROR')
   end
   extra.scope = arguments.bang and 'buffer' or arguments.range > 0 and 'region' or 'line'
   with_text(text, ('Change this %s: '):format(extra.scope), function(typed)
     -- A change of some lines is a matter of its own, not a part of the conversation.
+    local choice = chat.choice(where.root)
     local full = vim.tbl_extend('error', extra, {
       prompt = typed,
-      agent = chat.choice.agent,
-      model = chat.choice.model,
+      agent = choice.agent,
+      model = choice.model,
     })
-    client.execute('prompt', full, nil, source())
+    client.execute('prompt', full, nil, where)
   end)
 end
 
@@ -72,14 +70,14 @@ local function ask(text, arguments)
 end
 
 local function steer(text)
-  local busy = runs.busy(chat.session)[1] or runs.busy()[1]
+  local busy = chat.busy()
   if not busy then
     return client.say('Nothing runs.')
   end
   with_text(text, 'Tell the running agent: ', function(typed)
     client.execute('steer', { runId = busy.id, message = typed }, function(result)
       client.say(result.ok and 'Told.' or 'It has just ended.')
-    end, source())
+    end)
   end)
 end
 
@@ -250,10 +248,12 @@ M.commands = {
   restart = {
     'start the server again',
     function()
-      client.stop(function()
-        client.ready(chat.source(), function(found, problem)
+      local where = source()
+      client.stop(function(served)
+        vim.iter(served):filter(client.is_file):each(client.start)
+        client.ready(where.bufnr, function(found, problem)
           client.say(problem or ('Started again, %s.'):format(found.name), problem and 'ERROR' or 'INFO')
-        end)
+        end, where.client)
       end)
     end,
   },
@@ -275,19 +275,23 @@ function M.run(arguments)
   command[2](text, arguments)
 end
 
----Asks the server for the names that completion offers; they are there the next time.
+---The names that completion offers; the server is asked for them, and they are there the next time.
 local function refresh()
-  local found = client.find(vim.api.nvim_get_current_buf())
+  local where = source()
+  local found = client.find(where.bufnr, where.client)
+  local names = found and known[found.id] or { agents = {}, models = {}, slashCommands = {} }
   if not found or not found.initialized then
-    return
+    return names
   end
-  for command in pairs(known) do
+  known[found.id] = names
+  for command in pairs(names) do
     client.execute(command, {}, function(items)
-      known[command] = vim.tbl_map(function(item)
+      names[command] = vim.tbl_map(function(item)
         return command == 'slashCommands' and '/' .. item.name or item.name or item.model
       end, items)
-    end, { failed = function() end })
+    end, { client = found.id, failed = function() end })
   end
+  return names
 end
 
 local function starting(lead, names)
@@ -300,25 +304,23 @@ end
 
 ---Completes the command line.
 function M.complete(lead, line)
-  refresh()
+  local names = refresh()
   local name = line:match('Magent!?%s+(%S+)%s')
   if not name then
-    return starting(lead, vim.list_extend(vim.tbl_keys(M.commands), known.slashCommands))
+    return starting(lead, vim.list_extend(vim.tbl_keys(M.commands), names.slashCommands))
   end
   local command = M.commands[name]
-  return command and command[3] and starting(lead, known[command[3]]) or {}
+  return command and command[3] and starting(lead, names[command[3]]) or {}
 end
 
 ---Completes /commands where one writes, as 'completefunc'.
 function M.complete_slash(find_start, lead)
+  local names = refresh()
   if find_start == 1 then
-    refresh()
     local before = vim.api.nvim_get_current_line():sub(1, vim.fn.col('.') - 1)
     return before:match('^%s*/%S*$') and before:find('/') - 1 or -3
   end
-  return starting(lead, known.slashCommands)
+  return starting(lead, names.slashCommands)
 end
-
-M.refresh = refresh
 
 return M

@@ -39,22 +39,20 @@ local function check_clients(client)
   end
 end
 
-local function ask_server(client)
-  local found = vim.lsp.get_clients({ name = client.name })[1]
-  if not found or not found.initialized then
-    return
-  end
+local function ask_server(client, found)
   local result
   client.execute('status', {}, function(answer)
     result = answer
-  end, { failed = function() end })
+  end, { client = found.id, failed = function() end })
   vim.wait(5000, function()
     return result ~= nil
   end, 20)
   if not result then
     return vim.health.warn('The server did not answer within 5 s; `:LspLog` may say why.')
   end
-  vim.health.ok(('model %s, agent %s'):format(result.model, result.agent))
+  local where = #vim.lsp.get_clients({ name = client.name }) > 1 and found.config.root_dir
+  local of = where and (' (`%s`)'):format(where) or ''
+  vim.health.ok(('model %s, agent %s%s'):format(result.model, result.agent, of))
   for _, problem in ipairs(result.problems) do
     vim.health.warn(problem.message)
   end
@@ -75,7 +73,11 @@ function M.check()
   vim.health.start('magent_lsp: server')
   check_server(client)
   check_clients(client)
-  ask_server(client)
+  for _, found in ipairs(vim.lsp.get_clients({ name = client.name })) do
+    if found.initialized then
+      ask_server(client, found)
+    end
+  end
 end
 
 return M

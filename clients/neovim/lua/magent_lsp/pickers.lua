@@ -6,9 +6,7 @@ local transcript = require('magent_lsp.transcript')
 
 local M = {}
 
-local function source()
-  return { bufnr = chat.source() }
-end
+local source = chat.where
 
 ---Lets the person choose; `none` is said if there is nothing to choose from.
 local function choose(items, prompt, format, none, chosen)
@@ -31,8 +29,9 @@ local function named(item)
 end
 
 function M.agents(name)
+  local choice = chat.choice(source().root)
   local function take(agent)
-    chat.choice.agent = agent
+    choice.agent = agent
     client.say(('Agent: %s'):format(agent))
     runs.redraw()
   end
@@ -56,8 +55,9 @@ function M.agents(name)
 end
 
 function M.models(name)
+  local choice = chat.choice(source().root)
   local function take(model)
-    chat.choice.model = model
+    choice.model = model
     client.say(('Model: %s'):format(model or 'as configured'))
     runs.redraw()
   end
@@ -114,6 +114,10 @@ local function said_something(items)
   end, items)
 end
 
+local function same_folder(one, other)
+  return vim.uv.fs_realpath(one or '') == vim.uv.fs_realpath(other)
+end
+
 ---Sessions of this project; a text searches in what was said.
 function M.sessions(text)
   local function show(items)
@@ -122,14 +126,19 @@ function M.sessions(text)
     end)
   end
   if text then
-    client.execute('searchSessions', { text = text }, show, source())
+    client.execute('searchSessions', { text = text }, function(items, found)
+      show(vim.tbl_filter(function(item)
+        return not found.config.root_dir or same_folder(item.folder, found.config.root_dir)
+      end, items))
+    end, source())
   else
-    client.ready(chat.source(), function(found, problem)
+    local where = source()
+    client.ready(where.bufnr, function(found, problem)
       if not found then
         return client.say(problem, 'ERROR')
       end
-      client.execute('sessions', { folder = found.config.root_dir }, show, source())
-    end)
+      client.execute('sessions', { folder = found.config.root_dir }, show, { client = found.id })
+    end, where.client)
   end
 end
 
@@ -213,9 +222,9 @@ local function take_back(run, command, words)
   end, source())
 end
 
----Takes back the edits of the last run that has some; again for the one before.
+---Takes back the edits of the last run of this project that has some; again for the one before.
 function M.undo()
-  for _, run in ipairs(runs.with_edits()) do
+  for _, run in ipairs(runs.with_edits(source().root)) do
     if not run.undone then
       return take_back(run, 'undo', 'Taken back')
     end
@@ -224,10 +233,13 @@ function M.undo()
 end
 
 function M.redo()
-  if #undone == 0 then
-    return client.say('Nothing was taken back.')
+  local root = source().root
+  for index = #undone, 1, -1 do
+    if runs.is_in(undone[index], root) then
+      return take_back(undone[index], 'redo', 'Brought back')
+    end
   end
-  take_back(undone[#undone], 'redo', 'Brought back')
+  client.say('Nothing was taken back.')
 end
 
 return M

@@ -39,6 +39,7 @@ function M.receive(params, client)
     }
     M.all[run.id] = run
     table.insert(order, run.id)
+    require('magent_lsp.client').home(run.session, client)
   end
   if event.type == 'run_started' then
     run.state, run.prompt, run.agent = 'running', event.prompt, event.agent
@@ -68,35 +69,42 @@ function M.lost(client)
   M.redraw()
 end
 
----Runs that are not over, the oldest first; of one session, if given.
-function M.busy(session)
+---Whether a run is in the project of a folder; all are, if none is given.
+function M.is_in(run, root)
+  return not root or require('magent_lsp.client').root(run.client) == root
+end
+
+---Runs that are not over, the oldest first; of one session, or one project, if given.
+function M.busy(session, root)
   local found = {}
   for _, id in ipairs(order) do
     local run = M.all[id]
-    if run.state ~= 'finished' and not run.parent and (not session or run.session == session) then
+    local meant = M.is_in(run, root) and (not session or run.session == session)
+    if run.state ~= 'finished' and not run.parent and meant then
       table.insert(found, run)
     end
   end
   return found
 end
 
----The last run that changed a file; of one session, if given. `nth` counts from the newest.
-function M.with_edits(session)
+---The runs of a project that changed a file, the newest first.
+function M.with_edits(root)
   local found = {}
   for index = #order, 1, -1 do
     local run = M.all[order[index]]
-    if run.finished and not run.parent and M.applied(run) > 0 and (not session or run.session == session) then
+    if run.finished and not run.parent and M.applied(run) > 0 and M.is_in(run, root) then
       table.insert(found, run)
     end
   end
   return found
 end
 
----The session that was last spoken in; what agents of other programs do here is no conversation.
-function M.last_session()
+---The session that was last spoken in, in one project if given; what agents of other programs do here is no
+---conversation.
+function M.last_session(root)
   for index = #order, 1, -1 do
     local run = M.all[order[index]]
-    if not run.parent and run.agent ~= 'guest' then
+    if not run.parent and run.agent ~= 'guest' and M.is_in(run, root) then
       return run.session
     end
   end
