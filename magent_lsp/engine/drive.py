@@ -52,6 +52,7 @@ from magent_lsp.permissions.place import Place
 from magent_lsp.store.dirs import Dirs
 from magent_lsp.store.instructions import Instruction, load_instructions
 from magent_lsp.store.sessions import SessionStore
+from magent_lsp.tools.ground import Ground
 
 PLAN_AGENT: Final = "plan"
 
@@ -360,7 +361,7 @@ class Driver:
             cwd=first,
             home=Path.home(),
             resolve=lambda path: Path(os.path.realpath(path)),
-            has=os.path.lexists,
+            disk=Ground(),
             own=(self._dirs.user, self._dirs.state),
             case_insensitive=sys.platform in ("darwin", "win32"),
         )

@@ -38,6 +38,10 @@ class Options:
     long: frozenset[str] = field(default_factory=frozenset)
     words: frozenset[str] = field(default_factory=frozenset)
     """Options with one dash and a long name, as of `find`."""
+    flags: frozenset[str] = field(default_factory=frozenset)
+    """Long options without a value that look like the beginning of one with."""
+    numeric: frozenset[str] = field(default_factory=frozenset)
+    """Those whose value is a number, if they take one at all: not every system's program does."""
 
 
 def parse_arguments(words: Sequence[Word], table: Options) -> Arguments:
@@ -58,7 +62,7 @@ def parse_arguments(words: Sequence[Word], table: Options) -> Arguments:
             name, equals, value = text.partition("=")
             if equals:
                 options.append((name, _part(now, value)))
-            elif following is not None and any(names_option(name, each) for each in table.long):
+            elif following is not None and _takes(table, name, following):
                 options.append((name, following))
                 at += 1
             else:
@@ -67,19 +71,33 @@ def parse_arguments(words: Sequence[Word], table: Options) -> Arguments:
             options.append((text, following))
             at += 1
         elif text.startswith("-") and len(text) > 1:
-            at += _cluster(now, following, table.short, options)
+            at += _cluster(now, following, table, options)
         else:
             operands.append(now)
     return Arguments(operands=tuple(operands), options=tuple(options))
 
 
-def _cluster(now: Word, following: Word | None, valued: str, options: list[tuple[str, Word | None]]) -> int:
+def _takes(table: Options, name: str, following: Word) -> bool:
+    """Whether a long option takes the next word."""
+    if name in table.flags or not any(names_option(name, each) for each in table.long):
+        return False
+    return not any(names_option(name, each) for each in table.numeric) or _is_number(following)
+
+
+def _is_number(each: Word) -> bool:
+    return each.literal and each.text.lstrip("+-")[:1].isdigit()
+
+
+def _cluster(
+    now: Word, following: Word | None, table: Options, options: list[tuple[str, Word | None]]
+) -> int:
     """Read `-abc`; returns 1 if the next word is the value of the last letter."""
     for index, letter in enumerate(now.text[1:], start=1):
-        if letter not in valued:
+        attached = now.text[index + 1 :]
+        alone = f"-{letter}" in table.numeric and not attached
+        if letter not in table.short or (alone and (following is None or not _is_number(following))):
             options.append((f"-{letter}", None))
             continue
-        attached = now.text[index + 1 :]
         options.append((f"-{letter}", _part(now, attached) if attached else following))
         return 0 if attached else 1
     return 0

@@ -48,6 +48,7 @@ FLAGS: Final[Mapping[str, Flags]] = {
     "fd": _flags("xX", "exec exec-batch"),
     "fdfind": _flags("xX", "exec exec-batch"),
     "rg": _flags("z", "pre hostname-bin search-zip", code=True),
+    "base64": _flags("o", "output"),
     "sort": _flags("o", "output compress-program files0-from"),
     "strings": _flags(words="@*"),
     "jobs": _flags("x", code=True),
@@ -162,7 +163,7 @@ _SED_SAFE: Final = re.compile(
     r"(?:[pdqnDPNgGhHx=]|q\d+|s([/|#,:])(?:(?!\1)[^\\\n]|\\.)*\1(?:(?!\1)[^\\\n]|\\.)*\1[gpiI0-9]*)?\s*"
 )
 _AWK_RISKS: Final = re.compile(r"system|getline|close|\||>|@|ENVIRON|ARG[CV]|SYMTAB|FUNCTAB")
-_JQ_RISKS: Final = re.compile(r"(?<![.\w\"])(?:import|include|env|input_filename)\b|\$ENV")
+_JQ_RISKS: Final = re.compile(r"(?<![.\w\"])(?:import|include|env|input_filename)\b|\$(?:\s|#[^\n]*\n)*ENV")
 
 
 def escape_of(name: str, words: Sequence[str], *, piped: bool = False) -> Escape | None:
@@ -258,7 +259,7 @@ def _sed(words: Sequence[str]) -> Escape | None:
             elif names_option(name, "--line-length"):
                 index += "=" not in each
         elif each.startswith("-") and len(each) > 1:
-            if "i" in each or "f" in each:
+            if any(letter in each for letter in "iIf"):  # `-I` edits in place on macOS
                 return Escape(token=each)
             if "e" in each:
                 script_given = True
@@ -266,8 +267,8 @@ def _sed(words: Sequence[str]) -> Escape | None:
                 index += not each.partition("e")[2]
                 if not sed_safe(script):
                     return Escape(token=script)
-            elif each.endswith("l"):  # the width is the next word
-                index += 1
+            elif each.endswith("l") and words[index : index + 1] and words[index].isdigit():
+                index += 1  # the width; without one elsewhere
         else:
             operands.append(each)
     if not script_given and operands and not sed_safe(operands[0]):

@@ -14,3 +14,7 @@ class FileUse:
     read: bool
     deep: bool = False
     """Whether everything in a folder is read."""
+    peers: tuple[Word, ...] = ()
+    """Where all these are folders, everything in it is read."""
+    loose: bool = False
+    """Whether it only counts where git finds no repository, and all the peers are there."""

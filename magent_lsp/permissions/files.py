@@ -1,5 +1,6 @@
 """Which files common commands read and write: a table, and its reading."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
@@ -31,9 +32,20 @@ class FileCommand:
     """Options with which it reads whole folders; `*`: always."""
 
 
-def _options(short: str = "", long: str = "", words: str = "") -> Options:
+def _options(
+    short: str = "", long: str = "", words: str = "", *, numeric: str = "", flags: str = ""
+) -> Options:
+    """Only what surely takes the next word: a value read as an operand is looked at, not the other way round.
+
+    So an option whose value is optional is none of them (`--color`, `--unified`), and one that is a flag on
+    some systems (`-w` of `ls`, `-C` of `grep`) is `numeric`: only a number is its value.
+    """
     return Options(
-        short=short, long=frozenset(f"--{name}" for name in long.split()), words=frozenset(words.split())
+        short=short,
+        long=frozenset(f"--{name}" for name in long.split()),
+        words=frozenset(words.split()),
+        numeric=frozenset(f"-{name}" if len(name) == 1 else f"--{name}" for name in numeric.split()),
+        flags=frozenset(f"--{name}" for name in flags.split()),
     )
 
 
@@ -41,13 +53,15 @@ def _read(
     short: str = "",
     long: str = "",
     *,
+    numeric: str = "",
+    flags: str = "",
     read_options: tuple[str, ...] = (),
     write_options: tuple[str, ...] = (),
     deep: tuple[str, ...] = (),
 ) -> FileCommand:
     return FileCommand(
         role="read",
-        options=_options(short, long),
+        options=_options(short, long, numeric=numeric, flags=flags),
         read_options=read_options,
         write_options=write_options,
         deep=deep,
@@ -59,7 +73,8 @@ _GREP: Final = FileCommand(
     options=_options(
         "efmABCdD",
         "regexp file max-count after-context before-context context include exclude exclude-from exclude-dir"
-        " label binary-files color directories devices group-separator",
+        " label binary-files directories devices group-separator",
+        numeric="m A B C max-count after-context before-context context",
     ),
     skip=1,
     instead=("-e", "-f", "--regexp", "--file"),
@@ -74,6 +89,7 @@ _RG: Final = FileCommand(
         " encoding max-columns max-depth sort sortr pre pre-glob ignore-file color colors path-separator"
         " max-filesize engine type-add type-clear dfa-size-limit regex-size-limit context-separator"
         " field-match-separator",
+        flags="ignore",
     ),
     skip=1,
     instead=("-e", "-f", "--regexp", "--file", "--files", "--type-list"),
@@ -86,6 +102,7 @@ _FD: Final = FileCommand(
         "eEtdSoxXjcC",
         "extension exclude type max-depth min-depth exact-depth size owner changed-within changed-before"
         " color threads ignore-file base-directory search-path max-results format path-separator",
+        flags="ignore",
     ),
     skip=1,
     read_options=("--search-path", "--base-directory", "-C", "--ignore-file"),
@@ -104,11 +121,13 @@ FILE_COMMANDS: Final[Mapping[str, FileCommand]] = {
     ),
     **dict.fromkeys(("head", "tail"), _read("nc", "lines bytes pid sleep-interval max-unchanged-retries")),
     "ls": _read(
-        "wTI", "width tabsize hide ignore block-size color time sort format indicator-style quoting-style"
+        "wT",
+        "width tabsize hide ignore block-size time sort format indicator-style quoting-style time-style",
+        numeric="w T",
     ),
     "dir": _read(),
     "wc": _read("", "files0-from total", read_options=("--files0-from",)),
-    "stat": _read("cf", "format printf"),
+    "stat": _read("c", "format printf"),
     "file": _read(
         "fFmeP",
         "files-from separator magic-file exclude",
@@ -117,10 +136,15 @@ FILE_COMMANDS: Final[Mapping[str, FileCommand]] = {
     "du": _read(
         "dtBX",
         "max-depth threshold block-size exclude exclude-from files0-from time-style",
-        read_options=("--files0-from",),
+        flags="time",
+        read_options=("--files0-from", "-X", "--exclude-from"),
     ),
-    "tree": _read("LPIoH", "filelimit timefmt charset sort"),
-    "od": _read("AjNStw", "address-radix skip-bytes read-bytes format width"),
+    "tree": _read(
+        "LPIoH",
+        "filelimit timefmt charset gitfile infofile hintro houtro",
+        read_options=("--gitfile", "--infofile", "--hintro", "--houtro"),
+    ),
+    "od": _read("AjNSt", "address-radix skip-bytes read-bytes format", numeric="j N S skip-bytes read-bytes"),
     "hexdump": _read("efns", read_options=("-f",)),
     "date": FileCommand(
         role="none",
@@ -129,7 +153,7 @@ FILE_COMMANDS: Final[Mapping[str, FileCommand]] = {
     ),
     **dict.fromkeys(("pytest", "py.test"), _read("kmrWnpco", "ignore ignore-glob deselect color")),
     **dict.fromkeys(("fd", "fdfind"), _FD),
-    "base64": _read("w", "wrap"),
+    "base64": _read("wo", "wrap output", numeric="w wrap", write_options=("-o", "--output")),
     "base32": _read("w", "wrap"),
     "cut": _read("bcdf", "bytes characters delimiter fields output-delimiter"),
     "paste": _read("d", "delimiters"),
@@ -146,22 +170,31 @@ FILE_COMMANDS: Final[Mapping[str, FileCommand]] = {
     ),
     "diff": _read(
         "UCxXIFDW",
-        "unified context exclude exclude-from ignore-matching-lines label width from-file to-file",
+        "exclude exclude-from ignore-matching-lines label width from-file to-file",
+        numeric="U C W width",
         deep=("-r", "--recursive"),
         read_options=("--from-file", "--to-file", "-X", "--exclude-from"),
     ),
-    **dict.fromkeys(("comm", "cmp", "diff3", "sdiff", "colordiff", "vimdiff"), _read("in")),
-    **dict.fromkeys(("readlink", "realpath"), _read("z", "relative-to relative-base")),
+    "cmp": _read("in", "ignore-initial bytes", numeric="i n ignore-initial bytes"),
+    "comm": _read("", "output-delimiter"),
+    "sdiff": _read("wo", "width output", numeric="w width", write_options=("-o", "--output")),
+    "colordiff": _read("", deep=("-r", "--recursive")),
+    **dict.fromkeys(("diff3", "vimdiff"), _read()),
+    "readlink": _read(),
+    "realpath": _read("", "relative-to relative-base"),
     **dict.fromkeys(("grep", "egrep", "fgrep", "zgrep"), _GREP),
     "rgrep": FileCommand(role="read", options=_GREP.options, skip=1, instead=_GREP.instead, deep=("*",)),
     "rg": _RG,
     **dict.fromkeys(("ag", "ack"), FileCommand(role="read", options=_options("ABCmg"), skip=1, deep=("*",))),
-    "sed": FileCommand(
-        role="read",
-        options=_options("efl", "expression file line-length"),
-        skip=1,
-        instead=("-e", "-f", "--expression", "--file"),
-        read_options=("-f", "--file"),
+    **dict.fromkeys(
+        ("sed", "gsed"),
+        FileCommand(
+            role="read",
+            options=_options("efl", "expression file line-length", numeric="l line-length"),
+            skip=1,
+            instead=("-e", "-f", "--expression", "--file"),
+            read_options=("-f", "--file"),
+        ),
     ),
     **dict.fromkeys(
         ("awk", "gawk", "mawk", "nawk"),
@@ -183,13 +216,14 @@ FILE_COMMANDS: Final[Mapping[str, FileCommand]] = {
     "yq": FileCommand(role="read", options=_options("", "from-file"), skip=1),
     "xxd": FileCommand(role="in-out", options=_options("clgons")),
     "uniq": FileCommand(role="in-out", options=_options("fsw", "skip-fields skip-chars check-chars")),
-    **dict.fromkeys(("cp", "install", "rsync", "scp", "ditto"), _COPY),
+    **dict.fromkeys(("cp", "install"), _COPY),
+    **dict.fromkeys(("rsync", "scp", "ditto"), replace(_COPY, options=_options())),
     "mv": FileCommand(role="move", options=_COPY.options),
     "ln": FileCommand(role="link", options=_COPY.options),
     **dict.fromkeys(("rm", "rmdir", "unlink", "shred", "tee", "srm", "trash"), FileCommand(role="write")),
     "touch": FileCommand(role="write", options=_options("drt", "date reference time")),
     "truncate": FileCommand(role="write", options=_options("sr", "size reference")),
-    "mkdir": FileCommand(role="write", options=_options("m", "mode context")),
+    "mkdir": FileCommand(role="write", options=_options("m", "mode")),
     "mkfifo": FileCommand(role="write", options=_options("m", "mode")),
     **dict.fromkeys(("chmod", "chown", "chgrp", "setfacl"), _MODE),
     **dict.fromkeys(
@@ -305,15 +339,16 @@ def _operands_used(
         return
     skip = 0 if table.instead and arguments.has(*table.instead) else table.skip
     operands = arguments.operands[skip:]
-    if name == "diff" and operands and all(_is_folder(each.text) for each in operands):
-        table = replace(table, deep=("*",))
     deep = "*" in table.deep or (bool(table.deep) and arguments.has(*table.deep))
-    if name == "sed" and arguments.has("-i", "--in-place"):
+    if name in ("sed", "gsed") and arguments.has("-i", "-I", "--in-place"):
         yield from (FileUse(word=each, write=True, read=True) for each in operands)
     elif table.role == "read":
         if deep and not operands and not command.piped:
             operands = (word("."),)
-        yield from (FileUse(word=each, write=False, read=True, deep=deep) for each in operands)
+        peers = operands if name in ("diff", "colordiff") else ()
+        yield from (FileUse(word=each, write=False, read=True, deep=deep, peers=peers) for each in operands)
+        if len(peers) == 2:
+            yield from (FileUse(word=each, write=False, read=True) for each in _within(*peers))
     elif table.role == "write":
         yield from (FileUse(word=each, write=True, read=False) for each in operands)
     elif table.role == "in-out":
@@ -324,10 +359,13 @@ def _operands_used(
         yield from _copied(table.role, arguments, operands, deep)
 
 
-def _is_folder(text: str) -> bool:
-    """Whether a name looks like one of a folder: `diff` compares all that two of them hold."""
-    name = text.rstrip("/").rpartition("/")[2]
-    return text.endswith("/") or "." not in name or name in (".", "..")
+def _within(one: Word, other: Word) -> Iterator[Word]:
+    """`diff` of a folder and a file takes the file of that name in the folder."""
+    for folder, file in ((one, other), (other, one)):
+        name = file.text.rstrip("/").rpartition("/")[2]
+        if folder.exact and file.literal and name not in ("", ".", ".."):
+            head = folder.text.rstrip("/")
+            yield replace(folder, text=f"{head}/{name}", glob=f"{folder.glob.rstrip('/')}/{word(name).glob}")
 
 
 def _copied(role: Role, arguments: Arguments, operands: tuple[Word, ...], deep: bool) -> Iterator[FileUse]:
@@ -355,12 +393,18 @@ def _copied(role: Role, arguments: Arguments, operands: tuple[Word, ...], deep: 
             yield FileUse(word=word(source.text.rpartition("/")[2] or "."), write=True, read=False)
 
 
+_FIND_LEADING: Final = re.compile(r"-(?:[HLPEXdfsx]+|O\d*|D|-)")
+"""Options of `find` before its folders: of GNU, of the BSDs and of macOS."""
+
+
 def _find(command: Command) -> Iterator[FileUse]:
     """The folders that `find` looks into, and files its tests and actions name."""
     words = command.words[1:]
     starts = True
     for index, each in enumerate(words):
-        if each.text.startswith(("-", "(", "!", ")")) and each.text not in ("-H", "-L", "-P"):
+        if starts and _FIND_LEADING.fullmatch(each.text):
+            continue
+        if each.text.startswith(("-", "(", "!", ")")):
             starts = False
         elif starts and not each.text.startswith("-"):
             yield FileUse(word=each, write=False, read=True)

@@ -110,6 +110,8 @@ def _particular(call: GitCall) -> Iterator[str]:
         yield name
     if name == "config" and not _config_reads(call):
         yield name
+    if name == "config" and call.has("--includes") and call.has("-f", "--file", "--blob"):
+        yield "--includes"
     if name == "maintenance" and first != "run":
         yield name
     if name in _MERGERS and (strategy := _strategy(call)) not in _STRATEGIES:

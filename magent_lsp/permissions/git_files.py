@@ -43,9 +43,10 @@ _FORMS: Final[Mapping[str, _Form]] = {
         "message file template author date fixup squash pathspec-from-file trailer",
         "-F --file -t --template --pathspec-from-file",
     ),
-    "tag": _form("mFnu", "message file local-user", "-F --file"),
+    "tag": _form("mFu", "message file local-user", "-F --file"),
+    "config": _form("ft", "file type default comment", "-f --file"),
     "notes": _form("mFCc", "message file", "-F --file"),
-    "merge": _form("mFsXS", "message file strategy", "-F --file"),
+    "merge": _form("mFsX", "message file strategy", "-F --file"),
     "add": _form("", "chmod pathspec-from-file", "--pathspec-from-file"),
     "archive": _form("o", "output prefix format", "", "-o --output"),
     "format-patch": _form("ov", "output-directory start-number reroll-count", "", "-o --output-directory"),
@@ -88,6 +89,9 @@ def _shown(call: GitCall, arguments: Arguments) -> Iterator[FileUse]:
     )
     skip = call.subcommand in _NO_FILE_FIRST and not arguments.has("-e", "-f")
     operands = arguments.operands[1:] if skip else arguments.operands
+    if call.subcommand == "diff" and len(operands) == 2:  # two paths, where there is no repository
+        peers = tuple(operands)
+        yield from (FileUse(word=each, write=False, read=True, peers=peers, loose=True) for each in operands)
     for each in operands:
         path = _path_of(each)
         if loose or path.wild or path is not each or _leaves(path.text):

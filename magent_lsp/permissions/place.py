@@ -1,10 +1,10 @@
 """Where a run works, and what a path means there: by its text and by where its links lead."""
 
 import os.path
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from magent_lsp.permissions.layers import PathItem
 
@@ -16,8 +16,24 @@ def _same(path: Path) -> Path:
     return path
 
 
-def _nothing(path: Path) -> bool:
-    return False
+class Disk(Protocol):
+    """What is there, as far as a judgement must know it."""
+
+    def has(self, path: Path) -> bool:
+        """Whether something is there, be it a link that leads nowhere."""
+        ...
+
+    def is_folder(self, path: Path) -> bool:
+        """Whether there is a folder, or a link to one."""
+        ...
+
+    def is_link(self, path: Path) -> bool:
+        """Whether it is a link itself."""
+        ...
+
+    def names(self, path: Path) -> Iterator[tuple[str, bool]]:
+        """The names in a folder, and whether each is a link; may raise OSError."""
+        ...
 
 
 def from_home(path: str, home: str) -> str:
@@ -40,8 +56,8 @@ class Place:
     home: Path
     resolve: Callable[[Path], Path] = _same
     """The real path, all links followed; may raise OSError."""
-    has: Callable[[Path], bool] = _nothing
-    """Whether there is something at a path, be it a link that leads nowhere."""
+    disk: Disk | None = None
+    """What is there; without it names alone must tell."""
     own: tuple[Path, ...] = ()
     """Our own config, state and trust files and folders."""
     case_insensitive: bool = False
@@ -123,8 +139,9 @@ class Map:
         """A path that a tool is given, made absolute as the tool does: the first folder that has it."""
         path = from_home(text, str(self.place.home))
         places = [os.path.join(folder, path) for folder in self.place.folders]  # noqa: PTH118  as above
-        if len(places) > 1 and not os.path.isabs(path):  # noqa: PTH117  it is a text
-            return next((each for each in places if self.place.has(Path(os.path.normpath(each)))), places[0])
+        disk = self.place.disk
+        if disk is not None and len(places) > 1 and not os.path.isabs(path):  # noqa: PTH117  it is a text
+            return next((each for each in places if disk.has(Path(os.path.normpath(each)))), places[0])
         return places[0] if places else self.expand(path, str(self.place.cwd))
 
     def locate(self, text: str, folder: str | None = None, *, tool: bool = False) -> Located:

@@ -17,16 +17,17 @@ PROGRAMS: Final[Mapping[str, frozenset[str] | None]] = {
     ls cat head tail wc nl tac rev cut tr paste comm cmp diff grep egrep fgrep rg sort file stat du df
     echo pwd which whoami id uname date basename dirname realpath readlink seq true false test [ : cd
     md5sum sha1sum sha256sum sha512sum cksum b2sum strings od hexdump find fd sed tree jq printf type
-    base64 fold expand column join nproc arch tty groups uptime expr
+    base64 fold expand column join nproc tty groups uptime expr
 """),
         ANY,
     ),
+    "arch": frozenset(),  # with options and operands it runs a program, on macOS
     "uniq": set_of("-c -d -D -i -u -z --count --repeated --unique --ignore-case"),
     "hostname": frozenset({"-f", "-s", "-i", "-I", "--fqdn", "--short"}),
 }
 """Programs with the options they may have."""
 
-NO_OPERANDS: Final = frozenset({"hostname", "tty", "uptime"})
+NO_OPERANDS: Final = frozenset({"arch", "hostname", "tty", "uptime"})
 """Programs whose operand would change something."""
 ONE_OPERAND: Final = frozenset({"uniq"})
 """Programs whose second operand is written."""

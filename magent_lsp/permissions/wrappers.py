@@ -83,6 +83,7 @@ WRAPPERS: Final[Mapping[str, Wrapper]] = {
     "coproc": Wrapper(),
     "busybox": Wrapper(),
     "toybox": Wrapper(),
+    "arch": Wrapper(flags="ch", valued="ed"),  # of macOS; elsewhere it takes nothing
     "caffeinate": _wrapper("dimsu", "tw"),
     "unbuffer": _wrapper("p"),
     "fakeroot": _wrapper("u", "lsib"),

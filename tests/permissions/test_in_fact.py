@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from magent_lsp.permissions.place import Place
+from magent_lsp.tools.ground import Ground
 from tests.permissions.test_attacks import EVERYDAY
 from tests.support.permissions import bash, policy
 
@@ -43,6 +44,22 @@ LOOKS_BAD = r"""
     ls {x}>&1
     ((x++)); ls
     [[ 1 -eq 1 ]] && ls
+    for i in 1 2 3; do ((n += i)); done; ls
+    for i in {1..3}; do [[ $i -gt 2 ]] && ls; done
+    for x in 'a[$(touch canary)]'; do [ "$x" -eq 1 ]; done; ls
+    for x in 'a[$(touch canary)]'; do [ -t "$x" ] || [ "$x" = y ]; done; ls
+    for x in 'a[$(touch canary)]'; do [[ $x == y || -n "$x" ]] && ls; done
+    for x in 'a[$(touch canary)]'; do case "$x" in y) ls;; esac; done; ls
+    [[ -v LANG ]]; ls
+    [[ b > a ]] && ls
+    [[ $? -eq 0 && $# -lt 1 ]] && ls
+    [[ $(ls | wc -l) -gt 5 ]] || ls
+    [ $(wc -l < README.md) -gt 5 ] || ls
+    [ -n "$(git status --porcelain)" ] || ls
+    grep '${ touch canary; }' README.md
+    export LC_ALL=C.UTF-8; ls
+    git log HEAD@{0}..HEAD
+    git diff HEAD@{0}..HEAD@{0}
     cat ?env [.]env *.env
     echo .* *
     git status 2>&1 | grep x
@@ -91,7 +108,7 @@ def contents(home: Path) -> dict[str, bytes]:
 
 def test_what_is_allowed_changes_nothing_and_shows_no_secret(home: Path) -> None:
     workspace = home / "ws"
-    where = Place(folders=(workspace,), cwd=workspace, home=home, resolve=Path.resolve)
+    where = Place(folders=(workspace,), cwd=workspace, home=home, resolve=Path.resolve, disk=Ground())
     asked = [line for line in LINES if bash(line, policy(), where).verdict != "allow"]
     assert asked == []
     before = contents(home)

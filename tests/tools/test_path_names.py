@@ -13,6 +13,7 @@ from magent_lsp.permissions.judge import judge
 from magent_lsp.permissions.place import Map, Place
 from magent_lsp.permissions.rules import Policy
 from magent_lsp.tools import edit_file, glob, grep, list_dir, read_file, write_file
+from magent_lsp.tools.ground import Ground
 from magent_lsp.tools.paths import resolve
 from tests.support.tool_context import call, context_for, parse, write
 
@@ -63,7 +64,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
         cwd=one,
         home=tmp_path / "home",
         resolve=lambda path: Path(os.path.realpath(path)),
-        has=os.path.lexists,
+        disk=Ground(),
     )
 
 
