@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import Final
 
 from magent_lsp.core.tool import Subject, Verdict
+from magent_lsp.permissions.arithmetic import Names
 from magent_lsp.permissions.case import Case, say
+from magent_lsp.permissions.conditions import files, test_evaluates
 from magent_lsp.permissions.decision import Atom
 from magent_lsp.permissions.escapes import Escape, escape_of, has_escapes
 from magent_lsp.permissions.file_use import FileUse
@@ -18,7 +20,6 @@ from magent_lsp.permissions.layers import Ruling, TextItem, rule_matches
 from magent_lsp.permissions.line import MAX_ATOMS, Command, Folders, Line, move_targets
 from magent_lsp.permissions.pieces import names_token, pieces, spelled
 from magent_lsp.permissions.place import MAX_PATH
-from magent_lsp.permissions.reach import Links, TooManyError, reached
 from magent_lsp.permissions.readonly import only_reads
 from magent_lsp.permissions.removal import critical_removal
 from magent_lsp.permissions.rules import Rule
@@ -40,9 +41,6 @@ MAX_INNER_CHARS: Final = 20_000
 """Read in all by the shells within the line."""
 MAX_INNER: Final = 12
 """Shells within shells."""
-FILE_TESTS: Final = set_of("""
-    -a -b -c -d -e -f -g -h -k -p -r -s -u -w -x -G -L -N -O -S -nt -ot -ef
-""")
 
 
 def command_atoms(case: Case, text: str) -> list[Atom]:
@@ -65,6 +63,8 @@ class _Reader:
         """Commands seen that are no atoms; a line with neither does something we do not see."""
         self.looked: set[tuple[str, str, str]] = set()
         """Names that were compared with the denied ones."""
+        self.names = Names()
+        """Variables in arithmetic, in this line and in those that `eval` reads."""
         self.inner_commands = 0
         self.hidden_too = "dotglob" in text
         self.todo: deque[tuple[str, Folders, int]] = deque([(text, frozenset({str(case.place.cwd)}), 0)])
@@ -88,6 +88,9 @@ class _Reader:
             for problem in line.problems:
                 self.unknown(problem)
             self.suspects(line)
+        self.names.join(line.names)
+        if self.names.unknown:
+            self.unknown("Arithmetic may run or set what a value holds.")
         for name in line.assigned:
             self.unknown(f"The line sets or drops the variable `{name[:60]}`.", sandbox=False)
         for target in line.targets:
@@ -225,15 +228,11 @@ class _Reader:
 
     def test(self, command: Command) -> None:
         """`test -f FILE`, `test A -nt B`."""
-        words = command.words
-        for index, each in enumerate(words):
-            if each.text not in FILE_TESTS:
-                continue
-            near = [words[index + 1]] if index + 1 < len(words) else []
-            if each.text in ("-nt", "-ot", "-ef") and index > 1:
-                near.append(words[index - 1])
-            for file in near:
-                self.file(FileUse(word=file, write=False, read=True), command.folders)
+        words = command.words[: -1 if command.words[0].text == "[" else None]
+        if test_evaluates(words[1:]):
+            self.unknown("A test may run or set what a value holds.")
+        for file in files(words):
+            self.file(FileUse(word=file, write=False, read=True), command.folders)
 
     # Commands within commands.
 
@@ -337,12 +336,7 @@ class _Reader:
             return
         if where == "~" or where.startswith("~/"):
             where = str(self.case.place.home) + where[1:]
-        if (found := reached(use, where, self.case.map)) is None:
-            return
-        use = found
         self.atoms.append(self.case.file(tool, use.word.text, where))
-        if use.word.wild and use.word.exact:
-            self.links(tool, use, where)
         if use.word.wild or use.deep or not use.word.exact:
             self.globs += 1
             if self.globs > MAX_GLOBS:
@@ -354,15 +348,6 @@ class _Reader:
                 self.add(
                     "ask", use.word.text, f"`{use.word.text[:60]}` may cover what {rule} speaks of.", rule
                 )
-
-    def links(self, tool: str, use: FileUse, where: str) -> None:
-        """A wildcard covers links by other names than those of what they lead to."""
-        try:
-            found = Links(map=self.case.map, dots=self.hidden_too).of(use.word.glob, where)
-        except TooManyError:
-            self.raised(use.word.text, f"`{use.word.text[:60]}` covers more than can be looked at.")
-            return
-        self.atoms += [self.case.file(tool, each, where) for each in found]
 
     def mentioned(self, command: Command, name: str) -> None:
         """Files of a deny that are named to a command of which we do not know what it does with them."""

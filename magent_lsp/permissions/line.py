@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
+from magent_lsp.permissions.arithmetic import Names
 from magent_lsp.permissions.words import Word
 
 MAX_CHARS: Final = 10_000
@@ -50,6 +51,8 @@ class Line:
     targets: list[Target] = field(default_factory=list)
     assigned: list[str] = field(default_factory=list)
     """Names of variables that are set and are not known to be harmless."""
+    names: Names = field(default_factory=Names)
+    """Variables that the line evaluates."""
     problems: list[str] = field(default_factory=list)
     """Why the line cannot be fully understood, as sentences."""
     suspects: list[tuple[str, ...]] = field(default_factory=list)

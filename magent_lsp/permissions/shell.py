@@ -54,6 +54,8 @@ def analyse(text: str, folders: Folders) -> Line:
         _parse(text, folders, line)
         if "\\\n" in text:
             _parse(text.replace("\\\n", ""), folders, line)
+    if line.names.unknown:
+        line.problem("Arithmetic may run or set what a value holds.")
     if line.problems:
         line.suspects = scan(text)
     return line

@@ -3,7 +3,9 @@
 import re
 from typing import TYPE_CHECKING, Final
 
-from magent_lsp.permissions.arithmetic import EVALUATED, hidden_code, variables_set
+from magent_lsp.permissions.arithmetic import EVALUATED, evaluated, hidden_code
+from magent_lsp.permissions.assignments import HARMLESS_NAMES, assigned, own_file, sets_unseen
+from magent_lsp.permissions.conditions import compares, condition, files
 from magent_lsp.permissions.line import (
     MAX_ATOMS,
     MAX_LEVELS,
@@ -25,7 +27,6 @@ from magent_lsp.permissions.nodes import (
     STRUCTURE,
     TEXTS,
 )
-from magent_lsp.permissions.tables import set_of
 from magent_lsp.permissions.words import decode
 
 if TYPE_CHECKING:
@@ -35,21 +36,9 @@ MAX_FOLDERS: Final = 6
 """With more folders in which the shell may be, it is not known in which it is."""
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=")
 _BLANK: Final = re.compile(rb"(?:[ \t\n]|\\\n)*")
-_HIDDEN: Final = re.compile(r"(?<!\\)(?:\\\\)*(?:\$\(|`)")
-
-HARMLESS_NAMES: Final = re.compile(
-    r"LANG|LANGUAGE|LC_[A-Z]+|TZ|NO_COLOR|FORCE_COLOR|CLICOLOR(_FORCE)?|CI|TERM|COLUMNS|LINES|DEBIAN_FRONTEND"
-    r"|PYTHONUNBUFFERED|PYTHONDONTWRITEBYTECODE|RUST_BACKTRACE|GIT_TERMINAL_PROMPT|SOURCE_DATE_EPOCH"
-)
-"""Variables that change how a command speaks, not what it does or loads."""
-_ELSEWHERE: Final = re.compile(r"^['\":]*[/~]|\.\.|\$|`")
+_HIDDEN: Final = re.compile(r"(?<!\\)(?:\\\\)*(?:\$\(|`|\$\{[\s|(])")
 _MOVES: Final = re.compile(r"(?<![\w-])(?:cd|pushd|popd|chdir)(?![\w-])")
 _DELIMITER: Final = re.compile(r"\\?[\w.-]+|'[^'\"\\\n]+'|\"[^'\"\\\n$`]+\"")
-_FILE_TESTS: Final = set_of("""
-    -a -b -c -d -e -f -g -h -k -p -r -s -u -w -x -G -L -N -O -S -nt -ot -ef
-""")
-_PLAIN_VALUE: Final = re.compile(r"[\w./:,@%+{}-]+")
-_HIDDEN_CODE: Final = re.compile(r"\[.*(\$\(|`)", re.DOTALL)
 
 
 class Walk:
@@ -65,8 +54,6 @@ class Walk:
         self.levels = 0
         self.extra: dict[int, list[Node]] = {}
         """Arguments written behind a redirect, by the command they belong to."""
-        self.loose_values = False
-        """Whether a loop goes over values that are not known: in arithmetic they are code."""
         self.fed: set[int] = set()
         """Commands whose input comes from a pipe, a file or a here document."""
 
@@ -110,19 +97,25 @@ class Walk:
         if kind in REPEATED and _MOVES.search(self.text(node)):
             self.folders |= {None}
         if kind in EVALUATED:
-            self.evaluated(kind, self.text(node))
+            self.evaluated(node)
         if not node.child_count and kind not in TEXTS and _HIDDEN.search(self.text(node)):
             self.line.problem("The parser left out a command in a substitution.")
         visit = getattr(self, f"see_{kind}", None)
         if visit is not None:
             visit(node)
 
-    def evaluated(self, kind: str, text: str) -> None:
+    def evaluated(self, node: "Node") -> None:
         """What the shell reads once more as arithmetic."""
-        if problem := hidden_code(kind, text, loose=self.loose_values):
-            self.line.problem(problem)
-        for name in variables_set(kind, text):
-            self.assign(name)
+        if node.type == "c_style_for_statement":
+            begin = next((child.end_byte for child in node.children if child.type == "(("), node.start_byte)
+            end = next((child.start_byte for child in node.children if child.type == "))"), node.end_byte)
+            text: str | None = self.span(begin, end)
+        else:
+            text = evaluated(node.type, self.text(node))
+        if text is not None and not self.line.names.add(text):
+            self.line.problem("Arithmetic may run or set what a value holds.")
+        if node.type == "expansion" and hidden_code(self.text(node)):
+            self.line.problem("An expansion may run a command that a text holds.")
 
     def covered(self, node: "Node") -> bool:
         """Whether nothing but blanks lies between the parts of a node: what is left out is not judged."""
@@ -165,7 +158,11 @@ class Walk:
 
     def text(self, node: "Node") -> str:
         """The source of a node."""
-        return self.source[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
+        return self.span(node.start_byte, node.end_byte)
+
+    def span(self, start: int, end: int) -> str:
+        """A part of the source."""
+        return self.source[start:end].decode("utf-8", "surrogatepass")
 
     # What each kind of node tells.
 
@@ -228,7 +225,7 @@ class Walk:
                 spans[-1] = (spans[-1][0], node.end_byte)
             else:
                 spans.append((node.start_byte, node.end_byte))
-        words = tuple(decode(self.source[start:end].decode("utf-8", "surrogatepass")) for start, end in spans)
+        words = tuple(decode(self.span(start, end)) for start, end in spans)
         if any(word.odd for word in words):
             self.line.problem("A word of the command holds unquoted signs of the shell.")
         if words and _ASSIGNMENT.match(self.text(nodes[0])):
@@ -237,10 +234,13 @@ class Walk:
             self.line.problem(f"`{words[0].text}` is not the name of a command here.")
         if words and not words[0].literal:
             self.line.problem(f"The name of a command, `{words[0].text[:40]}`, is only known when it runs.")
+        if words and sets_unseen(words, self.line.names):
+            self.line.problem("A builtin sets, changes or shows variables.")
         self.line.commands.append(Command(words=words, folders=self.folders, piped=piped))
 
     def see_file_redirect(self, node: "Node") -> None:
         """A file to read or write."""
+        self.own_file(node)
         signs = {child.type for child in node.children if not child.is_named}
         targets = node.children_by_field_name("destination")[:1]
         for target in targets:
@@ -256,8 +256,18 @@ class Walk:
                 )
             )
 
+    def own_file(self, node: "Node") -> None:
+        """`{x}>file` sets `x`."""
+        if name := own_file(self.span(max(0, node.start_byte - 200), node.start_byte)):
+            self.assign(name)
+
+    def see_herestring_redirect(self, node: "Node") -> None:
+        """A text to read."""
+        self.own_file(node)
+
     def see_heredoc_redirect(self, node: "Node") -> None:
         """A here document, whose end must be as sure to us as to the shell."""
+        self.own_file(node)
         start = next((child for child in node.children if child.type == "heredoc_start"), None)
         end = next((child for child in node.children if child.type == "heredoc_end"), None)
         body = next((child for child in node.children if child.type == "heredoc_body"), None)
@@ -281,35 +291,33 @@ class Walk:
         if not re.match(r"[A-Za-z_]\w*(?:\[|$)", text):
             self.line.problem(f"`{text[:40]}=…` is no assignment to the shell.")
         value = node.child_by_field_name("value")
-        if value is not None and _ELSEWHERE.search(self.text(value)):
-            text = f"{text}={self.text(value)[:20]}"  # a locale or time zone that is loaded from a file
+        if value is not None:
+            text = assigned(text, self.text(value), array=value.type == "array")
         self.assign(text)
 
     def see_for_statement(self, node: "Node") -> None:
         """A loop sets its variable."""
-        values = map(self.text, node.children_by_field_name("value"))
-        self.loose_values = self.loose_values or not all(map(_PLAIN_VALUE.fullmatch, values))
         name = node.child_by_field_name("variable")
         text = self.text(name) if name is not None else "?"
+        values = list(map(self.text, node.children_by_field_name("value")))
+        self.line.names.loop(text, values or ["$@"])
+        if any(child.type == "select" for child in node.children):
+            self.line.problem("A menu waits for an answer.")
         if text.isupper() and len(text) > 1:
             self.assign(text)
 
     def see_declaration_command(self, node: "Node") -> None:
-        """`export`, `declare`, `local` and the like."""
+        """`export`, `declare`, `local` and the like: only plain values of harmless names are understood."""
         for child in node.named_children:
-            if child.type in (
-                "variable_name",
-                "word",
-                "string",
-                "raw_string",
-                "concatenation",
-                "simple_expansion",
-            ):
+            value = child.child_by_field_name("value") if child.type == "variable_assignment" else None
+            if value is None or not decode(self.text(value)).literal:
+                self.line.problem("A declaration sets, changes or shows variables.")
+            if child.type in ("variable_name", "word", "string", "raw_string"):
                 text = self.text(child)
                 if not text.startswith("-"):
                     self.assign(text)
         if node.named_child_count == 0:
-            self.assign("every variable is shown")
+            self.line.problem("A declaration shows every variable.")
 
     def see_unset_command(self, node: "Node") -> None:
         """`unset`."""
@@ -325,6 +333,12 @@ class Walk:
         text = self.text(node)
         if text.startswith("`") and re.search(r"\\[`$\\]", text):
             self.line.problem("A command in backticks holds escapes.")
+        self.see_subshell(node)
+
+    def see_subshell(self, node: "Node") -> None:
+        """`((` that the parser takes for two brackets is arithmetic to the shell, if it can be."""
+        if self.text(node).removeprefix("$").startswith("(("):
+            self.line.problem("Arithmetic or a subshell: that is not certain.")
 
     def see_function_definition(self, node: "Node") -> None:
         """A function may stand for any command later in the line."""
@@ -339,23 +353,19 @@ class Walk:
                 self.line.problem("An expansion reads a variable's value as code.")
 
     def see_test_command(self, node: "Node") -> None:
-        """`[ … ]` and `[[ … ]]`: their files are looked at."""
-        todo = [node]
-        while todo:
-            each = todo.pop()
-            if each.type in ("raw_string", "string", "ansi_c_string") and _HIDDEN_CODE.search(
-                self.text(each)
-            ):
-                self.line.problem("A test may run a command that a text holds.")
-            signs = {self.text(child) for child in each.children if child.type == "test_operator"}
-            if signs & _FILE_TESTS:
-                for child in each.named_children:
-                    if child.type not in ("test_operator", "binary_expression", "unary_expression"):
-                        target = decode(self.text(child))
-                        self.line.targets.append(
-                            Target(word=target, write=False, read=True, folders=self.folders)
-                        )
-            todo.extend(each.children if each.type not in SCOPES else ())
+        """`[ … ]` is a command like others; of `[[ … ]]` the files and the numbers are looked at."""
+        sources = condition(node, self.span)
+        if sources is None:
+            self.line.problem("The parser reads a test otherwise than the shell.")
+            return
+        words = tuple(map(decode, sources))
+        if sources[0] == "[":
+            self.line.commands.append(Command(words=words, folders=self.folders))
+            return
+        if compares(sources, self.line.names):
+            self.line.problem("A test may run or set what a value holds.")
+        for file in files(words):
+            self.line.targets.append(Target(word=file, write=False, read=True, folders=self.folders))
 
     def move(self, node: "Node") -> None:
         """Follow `cd` and `pushd`."""

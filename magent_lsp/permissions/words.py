@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from magent_lsp.permissions.arithmetic import COUNT
 from magent_lsp.permissions.paths import escape_name
 
 
@@ -21,6 +22,8 @@ class Word:
     """Whether it holds an unquoted `*`, `?` or `[`."""
     loose_start: bool = False
     """Whether it begins with a wildcard, and so may become an option."""
+    many: bool = False
+    """Whether an unquoted expansion may make more than one word of it, or none."""
     odd: bool = False
     """Whether it holds what no single word can: the parser and the shell may disagree."""
 
@@ -37,11 +40,20 @@ _VARIABLE: Final = re.compile(r"\$(?:\w+|\{\w+\}|[@*#?$!-])")
 _SINGLE: Final = re.compile(r"'([^']*)'")
 _ANSI: Final = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _IN_DOUBLE: Final = re.compile(r"[^\\\"$`]+")
-_BRACE: Final = re.compile(r"\{(?:[^{},.\s]|\.(?!\.))*(?:,|\.\.)[^{}\s]*\}")
+_BRACE: Final = re.compile(r"\{(?:[^{},.\s'\"\\$`]|\.(?!\.))*(?:,|\.\.)[^{}\s'\"\\$`]*\}")
+_IN_BRACE: Final = re.compile(
+    r"""\\. | '[^']*' | \$'(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*"
+    | (?P<unknown>[$`]) | (?P<open>\{) | (?P<close>\}) | (?P<comma>,|\.\.) | [^\\'"$`{},.]+ | .""",
+    re.VERBOSE | re.DOTALL,
+)
+_SAFE: Final = re.compile(r"\$(?:[?#$!]|\{#\w*\})")
+"""Expansions to a number, which is one word."""
 _CLASS: Final = re.compile(r"\[[!^]?\]?[^\]\s'\"\\$`/]{0,64}\]")
 _ESCAPE: Final = re.compile(
     r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL
 )
+_LONG_HEX: Final = re.compile(r"(?<!\\)(?:\\\\)*\\x\{")
+"""`\\x{2e}`, which only some shells read as one sign."""
 _ANSI_SIGNS: Final = {
     "a": "\a",
     "b": "\b",
@@ -82,6 +94,7 @@ class _Decoder:
         self.exact = True
         self.wild = False
         self.loose_start = False
+        self.many = False
         self.odd = False
         self.vague: int | None = None
         """Where a bracket began that may stand for more than we read in it."""
@@ -99,6 +112,7 @@ class _Decoder:
             exact=self.exact,
             wild=self.wild,
             loose_start=self.loose_start,
+            many=self.many,
             odd=self.odd,
         )
 
@@ -181,11 +195,14 @@ class _Decoder:
     def expansion(self, quoted: bool = False) -> None:
         """What begins with `$` or a backtick."""
         if not quoted and (match := self.take(_ANSI)):
+            if _LONG_HEX.search(match[1]):
+                self.odd, self.exact = True, False
             self.put(ansi(match[1]))
         elif not quoted and self.source.startswith('$"', self.at):
             self.at += 1
         elif match := self.take(_VARIABLE):
             self.exact = False
+            self.many = self.many or not (quoted or _SAFE.fullmatch(match[0])) or match[0] == "$@"
             self.put(match[0])
         elif self.source[self.at] == "$" and self.source[self.at + 1 : self.at + 2] in (
             "",
@@ -198,6 +215,8 @@ class _Decoder:
             self.put("$")
             self.at += 1
         else:
+            safe = quoted or _SAFE.match(self.source, self.at) or COUNT.fullmatch(self.source, self.at)
+            self.many = self.many or not safe or self.source.startswith(("${@", "${!"), self.at)
             self.give_up()
 
     def give_up(self) -> None:
@@ -210,10 +229,13 @@ class _Decoder:
         """An unquoted wildcard or brace."""
         if sign == "{":
             if match := self.take(_BRACE):
-                self.exact = False
+                self.exact, self.many = False, True
                 self.text.append(match[0])
                 self.glob.append("*")
                 return
+            if self.spelled():
+                self.exact, self.many, self.odd = False, True, True
+                self.vague = len(self.glob) if self.vague is None else self.vague
             self.braces += 1
             self.put(sign)
         else:
@@ -228,6 +250,20 @@ class _Decoder:
             if match:
                 return
         self.at += 1
+
+    def spelled(self) -> bool:
+        """Whether a brace that is not simple begins what stands for several words: `{a,'b c'}`, `{a,{}}`."""
+        commas = level = 0
+        at, unknown = self.at + 1, False
+        while match := _IN_BRACE.match(self.source, at):
+            at = match.end()
+            kind = match.lastgroup
+            if kind == "close" and not level and commas:
+                return True
+            level += (kind == "open") - (kind == "close" and level > 0)
+            commas += kind == "comma" and not level
+            unknown = unknown or kind == "unknown"
+        return unknown and commas > 0
 
 
 def ansi(text: str) -> str:

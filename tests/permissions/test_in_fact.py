@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from magent_lsp.permissions.place import Place
-from magent_lsp.tools.ground import Ground
 from tests.permissions.test_attacks import EVERYDAY
 from tests.support.permissions import bash, policy
 
@@ -108,7 +107,7 @@ def contents(home: Path) -> dict[str, bytes]:
 
 def test_what_is_allowed_changes_nothing_and_shows_no_secret(home: Path) -> None:
     workspace = home / "ws"
-    where = Place(folders=(workspace,), cwd=workspace, home=home, resolve=Path.resolve, disk=Ground())
+    where = Place(folders=(workspace,), cwd=workspace, home=home, resolve=Path.resolve)
     asked = [line for line in LINES if bash(line, policy(), where).verdict != "allow"]
     assert asked == []
     before = contents(home)

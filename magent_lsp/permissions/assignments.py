@@ -1,0 +1,50 @@
+"""What gives variables a value: assignments, declarations, builtins, redirects."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from magent_lsp.permissions.arithmetic import ANY, Names
+from magent_lsp.permissions.tables import set_of
+from magent_lsp.permissions.words import Word
+
+HARMLESS_NAMES: Final = re.compile(
+    r"LANG|LANGUAGE|LC_[A-Z]+|TZ|NO_COLOR|FORCE_COLOR|CLICOLOR(_FORCE)?|CI|TERM|COLUMNS|LINES|DEBIAN_FRONTEND"
+    r"|PYTHONUNBUFFERED|PYTHONDONTWRITEBYTECODE|RUST_BACKTRACE|GIT_TERMINAL_PROMPT|SOURCE_DATE_EPOCH"
+)
+"""Variables that change how a command speaks, not what it does or loads."""
+_ELSEWHERE: Final = re.compile(r"^['\":]*[/~]|\.\.|\$|`")
+_OWN_FILE: Final = re.compile(r"(?:^|[\s;&|()<>])\{([^{}\s]+)\}$")
+_COUNTER: Final = re.compile(r"[a-z]+|[\d,.-]+")
+
+_DECLARATIONS: Final = set_of("export declare typeset local readonly")
+_SETTERS: Final = set_of("read mapfile readarray getopts printf wait")
+"""Builtins that put a text in a variable."""
+_SCRIPTS: Final = set_of("source .")
+
+
+def assigned(name: str, value: str, *, array: bool) -> str:
+    """What an assignment sets, as it is compared with the harmless names."""
+    if array:
+        return f"{name}=("  # whose subscripts are arithmetic
+    if _ELSEWHERE.search(value):
+        return f"{name}={value[:20]}"  # a locale or time zone that is loaded from a file
+    return name
+
+
+def own_file(before: str) -> str | None:
+    """The variable that gets the number of a file, from the text before a redirect: `{x}>file` sets `x`."""
+    match = _OWN_FILE.search(before)
+    return None if match is None or _COUNTER.fullmatch(match[1]) else match[1]
+
+
+def sets_unseen(words: Sequence[Word], names: Names) -> bool:
+    """Whether a command is a builtin that sets variables beyond what is followed; notes those it follows."""
+    texts = [each.text for each in words]
+    called = set(texts[: 1 + (texts[0] in ("builtin", "command"))])
+    if called & _SETTERS:
+        names.texts.update(each.text if each.literal else ANY for each in words[1:])
+    if called & _SCRIPTS:
+        names.texts.add(ANY)
+    subscripts = called & (_SETTERS - {"printf"}) and any("[" in text for text in texts)
+    return bool(called & _DECLARATIONS or subscripts)
