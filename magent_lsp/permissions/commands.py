@@ -20,6 +20,7 @@ from magent_lsp.permissions.layers import Ruling, TextItem, rule_matches
 from magent_lsp.permissions.line import MAX_ATOMS, Command, Folders, Line, move_targets
 from magent_lsp.permissions.pieces import names_token, pieces, spelled
 from magent_lsp.permissions.place import MAX_PATH
+from magent_lsp.permissions.reach import Links, TooManyError, reached
 from magent_lsp.permissions.readonly import only_reads
 from magent_lsp.permissions.removal import critical_removal
 from magent_lsp.permissions.rules import Rule
@@ -336,7 +337,12 @@ class _Reader:
             return
         if where == "~" or where.startswith("~/"):
             where = str(self.case.place.home) + where[1:]
+        if (found := reached(use, where, self.case.map)) is None:
+            return
+        use = found
         self.atoms.append(self.case.file(tool, use.word.text, where))
+        if use.word.wild and use.word.exact:
+            self.links(tool, use, where)
         if use.word.wild or use.deep or not use.word.exact:
             self.globs += 1
             if self.globs > MAX_GLOBS:
@@ -348,6 +354,15 @@ class _Reader:
                 self.add(
                     "ask", use.word.text, f"`{use.word.text[:60]}` may cover what {rule} speaks of.", rule
                 )
+
+    def links(self, tool: str, use: FileUse, where: str) -> None:
+        """A wildcard covers links by other names than those of what they lead to."""
+        try:
+            found = Links(map=self.case.map, dots=self.hidden_too).of(use.word.glob, where)
+        except TooManyError:
+            self.raised(use.word.text, f"`{use.word.text[:60]}` covers more than can be looked at.")
+            return
+        self.atoms += [self.case.file(tool, each, where) for each in found]
 
     def mentioned(self, command: Command, name: str) -> None:
         """Files of a deny that are named to a command of which we do not know what it does with them."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from magent_lsp.permissions.place import Place
+from magent_lsp.tools.ground import Ground
 from tests.permissions.test_attacks import EVERYDAY
 from tests.support.permissions import bash, policy
 
@@ -107,7 +108,7 @@ def contents(home: Path) -> dict[str, bytes]:
 
 def test_what_is_allowed_changes_nothing_and_shows_no_secret(home: Path) -> None:
     workspace = home / "ws"
-    where = Place(folders=(workspace,), cwd=workspace, home=home, resolve=Path.resolve)
+    where = Place(folders=(workspace,), cwd=workspace, home=home, resolve=Path.resolve, disk=Ground())
     asked = [line for line in LINES if bash(line, policy(), where).verdict != "allow"]
     assert asked == []
     before = contents(home)
