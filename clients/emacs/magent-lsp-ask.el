@@ -54,7 +54,7 @@ A text that is proposed is shown in a buffer, to be changed there."
            (magent-lsp-answer later (and (> (length value) 0) (list :value value)))))))))
 
 (defvar-local magent-lsp--answers nil
-  "A function that answers with the text of the buffer, or with its argument.")
+  "The request that the buffer answers, until that is done.")
 
 (defvar magent-lsp-proposal-mode-map
   (let ((map (make-sparse-keymap)))
@@ -76,8 +76,7 @@ REJECT is the answer that refuses it, or nil."
       (insert text)
       (goto-char (point-min))
       (set-buffer-modified-p nil)
-      (setq magent-lsp--answers
-            (lambda (value) (magent-lsp-answer later (and value (list :value value))))
+      (setq magent-lsp--answers later
             header-line-format
             (string-replace
              "%" "%%"
@@ -92,14 +91,20 @@ REJECT is the answer that refuses it, or nil."
 
 (defun magent-lsp-proposal--end (value)
   "Answer with VALUE, unless that was done."
-  (when-let ((answer magent-lsp--answers))
+  (when-let ((later magent-lsp--answers))
     (setq magent-lsp--answers nil)
-    (funcall answer value)))
+    (magent-lsp-answer later (and value (list :value value)))))
 
 (defun magent-lsp-proposal-accept ()
-  "Accept the text as it is in this buffer."
+  "Accept the text as it is in this buffer, also where it is not in view."
   (interactive nil magent-lsp-proposal-mode)
-  (magent-lsp-proposal--end (buffer-substring-no-properties (point-min) (point-max)))
+  (unless (and magent-lsp--answers
+               (not (magent-lsp--later-done magent-lsp--answers))
+               (magent-lsp--live-p (magent-lsp--later-conn magent-lsp--answers)))
+    (user-error "Nobody waits for this any more; the text stays here"))
+  (magent-lsp-proposal--end (save-restriction
+                              (widen)
+                              (buffer-substring-no-properties (point-min) (point-max))))
   (magent-lsp-proposal-reject))
 
 (defun magent-lsp-proposal-reject ()

@@ -443,6 +443,7 @@ def test_a_proposal_is_changed_in_a_buffer(desk: Desk, batch: Batch) -> None:
       (test-check (string-search "Commit message: C-c C-c" header-line-format))
       (goto-char (point-max))
       (insert " And more.")
+      (narrow-to-region (- (point) 5) (point))
       (call-interactively (key-binding (kbd "C-c C-c"))))
     (test-until (when-let ((buffer (get-buffer "*magent proposal*")))
                   (equal (test-text buffer) "No")))
@@ -452,6 +453,25 @@ def test_a_proposal_is_changed_in_a_buffer(desk: Desk, batch: Batch) -> None:
     first, second = (desk.wait_requests(3)[number]["messages"][-1]["content"] for number in (1, 2))
     assert "All of it. And more." in first
     assert "Rejected" in second
+
+
+@pytest.mark.parametrize("end", ["(magent-lsp-cancel)", "(delete-process (jsonrpc--process test-conn))"])
+def test_a_proposal_for_which_nobody_waits_keeps_its_text(desk: Desk, batch: Batch, end: str) -> None:
+    desk.script(calling("propose", title="Commit message", content="Mend it"), {"text": "never said"})
+    batch(f"""
+    (test-begin)
+    (magent-lsp-prompt "Propose")
+    (switch-to-buffer (test-until (get-buffer "*magent proposal*")))
+    (insert "What I wrote. ")
+    (with-current-buffer (test-conversation) {end})
+    (test-until (null (magent-lsp-runs test-conn)))
+    (test-check (string-search "Nobody waits"
+                               (condition-case err (test-press "C-c C-c" (current-buffer))
+                                 (user-error (cadr err)))))
+    (test-check (test-has "What I wrote. Mend it" "*magent proposal*"))
+    (test-press "C-c C-k" (current-buffer))
+    (test-check (null (get-buffer "*magent proposal*")))
+    """)
 
 
 def test_the_agent_asks_and_runs_lisp_that_was_allowed(desk: Desk, batch: Batch) -> None:
