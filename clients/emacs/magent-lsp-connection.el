@@ -88,9 +88,12 @@ A key that was meant for something else then answers nothing."
         default-directory)))))
 
 (defun magent-lsp-current ()
-  "Return the live connection of the current buffer; nil if there is none."
-  (let ((conn (or magent-lsp--connection magent-lsp--opened
-                  (gethash (magent-lsp--project-root) magent-lsp--connections))))
+  "Return the live connection of the current buffer; nil if there is none.
+A buffer of a server that has ended has the one that came after it."
+  (let* ((own (or magent-lsp--connection magent-lsp--opened))
+         (conn (if (magent-lsp--live-p own) own
+                 (gethash (if own (magent-lsp-root own) (magent-lsp--project-root))
+                          magent-lsp--connections))))
     (and (magent-lsp--live-p conn) conn)))
 
 (defun magent-lsp-ensure ()

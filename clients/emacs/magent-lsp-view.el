@@ -102,8 +102,8 @@
 
 (defun magent-lsp--header ()
   "Return the header line of a conversation."
-  (let ((conn magent-lsp--connection))
-    (if (not (magent-lsp--live-p conn))
+  (let ((conn (magent-lsp-current)))
+    (if (null conn)
         " No server; m starts it with your next prompt"
       (concat (if (magent-lsp-runs conn)
                   (concat " " (magent-lsp-doing conn 40) " · C-g cancels")
@@ -230,10 +230,10 @@ FOLDED says whether a new one is folded; INDENT is its indentation."
 (defun magent-lsp-cancel-or-quit ()
   "Cancel what runs in this conversation, or quit as usual."
   (interactive)
-  (if (and magent-lsp--connection (magent-lsp-runs magent-lsp--connection)
-           (not (region-active-p)))
-      (magent-lsp-cancel)
-    (keyboard-quit)))
+  (let ((conn (magent-lsp-current)))
+    (if (and conn (magent-lsp-runs conn) (not (region-active-p)))
+        (magent-lsp-cancel)
+      (keyboard-quit))))
 
 ;;;; Text that is streamed
 

@@ -88,3 +88,26 @@ def test_an_answer_in_the_conversation_is_for_the_question_at_point(desk: Desk, 
     (test-until (null (magent-lsp-runs test-conn)))
     (test-check (test-has "def indentation(line"))
     """)
+
+
+def test_after_a_death_all_buffers_share_the_next_server(desk: Desk, batch: Batch) -> None:
+    desk.script({"text": "Here I am."})
+    batch("""
+    (test-begin)
+    (test-check (string-search "m: prompt" (with-current-buffer (test-conversation)
+                                             (magent-lsp--header))))
+    (delete-process (jsonrpc--process test-conn))
+    (test-until (null (magent-lsp-current)))
+    (defvar conversation (magent-lsp-conversation test-conn))
+    (test-check (string-search "No server" (with-current-buffer conversation (magent-lsp--header))))
+    (setq test-conn (magent-lsp-ensure))
+    (with-current-buffer conversation
+      (test-check (string-search "m: prompt" (magent-lsp--header)))
+      (test-check (eq test-conn (magent-lsp-ensure)))
+      (magent-lsp-prompt "Where are you?"))
+    (test-ended)
+    (test-check (test-has "Here I am." conversation))
+    (test-check (eq test-conn (magent-lsp-current)))
+    (test-check (eq test-conn (with-current-buffer conversation (magent-lsp-current))))
+    (test-check (eql 1 (hash-table-count magent-lsp--connections)))
+    """)
