@@ -4,9 +4,12 @@ import re
 from typing import Final
 from urllib.parse import urlsplit
 
+from magent_lsp.permissions.escapes import INTERPRETERS
 from magent_lsp.permissions.line import Command
 from magent_lsp.permissions.rules import Rule, Source
+from magent_lsp.permissions.runners import RUNNERS, runner_head
 from magent_lsp.permissions.tables import set_of
+from magent_lsp.permissions.wrappers import WRAPPERS
 
 SOURCE: Final = Source(name="grant")
 
@@ -16,10 +19,7 @@ DEEPER: Final = frozenset(
         "yarn run",
         "pnpm run",
         "docker compose",
-        "uv run",
-        "poetry run",
         "cargo run",
-        "go tool",
         "git stash",
         "git remote",
         "git worktree",
@@ -29,11 +29,30 @@ DEEPER: Final = frozenset(
         "gh issue",
         "aws s3",
         "gcloud compute",
-        "make -C",
-        "npx",
     }
 )
 """Subcommands that have subcommands."""
+
+ANYTHING: Final = frozenset(
+    {
+        "deno run",
+        "deno task",
+        "deno eval",
+        "go run",
+        "go tool",
+        "go generate",
+        "gh api",
+        "gh alias",
+        "gh extension",
+        "cargo install",
+        "uv tool",
+        "yarn node",
+        "aws ssm",
+    }
+)
+"""Subcommands that can do anything, beside those of RUNNERS: only the very command is granted."""
+_MANY: Final = frozenset({"git", "cargo", "go", "gh", "deno", "make", "aws", "gcloud", *RUNNERS})
+"""Programs that do so many things that an option in front of the subcommand must not widen the grant."""
 
 WHOLE: Final = set_of("""
     sudo doas env xargs sh bash zsh dash ksh fish rm rmdir mv dd eval exec command nohup timeout nice
@@ -48,10 +67,10 @@ _SUBCOMMAND: Final = re.compile(r"[A-Za-z][\w:-]*")
 def command_grant(command: Command, *, exact: bool) -> tuple[Rule, ...]:
     """Program and subcommand, or the whole command where that could do anything."""
     texts = [word.text for word in command.words]
-    text = command.text
+    text, name = command.text, texts[0].rpartition("/")[2]
     if not all(word.literal for word in command.words) or "*" in "".join(texts[:3]) or not text.isprintable():
         return ()
-    if exact or texts[0].rstrip("0123456789.") in WHOLE:
+    if exact or _can_do_anything(name, texts):
         return () if "*" in text else (_allow("bash", text),)
     if len(texts) == 1:
         return (_allow("bash", text),)
@@ -61,6 +80,16 @@ def command_grant(command: Command, *, exact: bool) -> tuple[Rule, ...]:
         if " ".join(head) in DEEPER and len(texts) > 2 and _SUBCOMMAND.fullmatch(texts[2]):
             head = texts[:3]
     return (_allow("bash", " ".join(head) + " *"),)
+
+
+def _can_do_anything(name: str, texts: list[str]) -> bool:
+    """Whether a rule on program and subcommand would be wider than what was shown."""
+    base = name.rstrip("0123456789.") or name
+    if base in WHOLE or base in INTERPRETERS or name in WRAPPERS or runner_head(texts):
+        return True
+    if name in _MANY and len(texts) > 1 and not _SUBCOMMAND.fullmatch(texts[1]):
+        return True
+    return " ".join([name, *texts[1:2]]) in ANYTHING
 
 
 def url_grant(url: str) -> tuple[Rule, ...]:

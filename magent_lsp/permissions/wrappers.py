@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from magent_lsp.permissions.runners import runs
 from magent_lsp.permissions.tables import set_of
 from magent_lsp.permissions.words import Word, decode
 
@@ -144,6 +145,8 @@ def look_through(name: str, words: Sequence[Word]) -> Inner | None:
         return _shell(name, words)
     if name == "find":
         return _find(words)
+    if (found := runs(name, words)) is not None:
+        return Inner(commands=found[0], texts=found[1])
     wrapper = WRAPPERS.get(name)
     if wrapper is None:
         return None

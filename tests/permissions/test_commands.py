@@ -414,7 +414,7 @@ GRANTS: list[tuple[str, list[str]]] = [
     ("git push origin main", ["git push *"]),
     ("git add . && make test", ["git add *", "make test *"]),
     ("make", ["make"]),
-    ("make -j4", ["make *"]),
+    ("make -j4", ["make -j4"]),
     ("npm run build", ["npm run build *"]),
     ("pytest tests/a.py -q", ["pytest *"]),
     ("rm a", ["rm a"]),
@@ -424,6 +424,49 @@ GRANTS: list[tuple[str, list[str]]] = [
     ("sed -i s/a/b/ a", ["sed -i s/a/b/ a"]),
     ("git status && make", ["make"]),
     ("make; make", ["make"]),
+    ("npm install", ["npm install *"]),
+    ("uv sync --frozen", ["uv sync *"]),
+    ("kubectl get pods", ["kubectl get pods *"]),
+    ("go test ./...", ["go test *"]),
+    ("bundle install", ["bundle install *"]),
+    *(
+        (line, [line])
+        for line in (
+            "bundle exec rspec",
+            "uv run python manage.py check",
+            "uv run --with x pytest",
+            "uv --quiet run pytest",
+            "pipenv run pytest",
+            "hatch run test",
+            "pdm run pytest",
+            "rye run pytest",
+            "poetry run pytest -q",
+            "conda run pytest",
+            "conda run -n env pytest",
+            "npm exec eslint",
+            "npm --silent exec eslint",
+            "pnpm exec eslint .",
+            "yarn exec tsc",
+            "mise exec -- make",
+            "docker exec c ls",
+            "docker compose exec web ls",
+            "kubectl exec pod -- ls",
+            "kubectl -n x exec pod -- ls",
+            "deno run x.ts",
+            "go run main.go",
+            "tsx scripts/a.ts",
+            "ts-node a.ts",
+            "Rscript a.R",
+            "nix develop -c make",
+            "gh api repos/a/b",
+            "time make",
+            "setsid make",
+            "stdbuf -o0 make",
+            "./venv/bin/uv run pytest",
+            "/usr/bin/env make",
+            "git --no-pager push",
+        )
+    ),
 ]
 
 
@@ -435,6 +478,74 @@ def test_a_grant_is_no_wider_than_what_was_shown(command: str, patterns: list[st
     assert [rule.pattern for rule in decision.grants] == patterns
     assert decision.always
     assert bash(command, with_grants(rules, decision.grants)).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "bundle exec rm -rf x",
+        "bundle exec -- rm x",
+        "uv run rm x",
+        "uv run --with a --with b rm x",
+        "uv run -- rm x",
+        "uv -q run rm x",
+        "pipenv run rm x",
+        "hatch run rm x",
+        "hatch -e test run rm x",
+        "pdm run rm x",
+        "rye run rm x",
+        "poetry run rm x",
+        "poetry -C sub run rm x",
+        "conda run -n env rm x",
+        "npm exec rm x",
+        "npm exec -- rm x",
+        "npm exec -c 'rm x'",
+        "npm x --call='rm x'",
+        "npx -c 'ls; rm x'",
+        "npx rm x",
+        "pnpm exec rm x",
+        "pnpm -r exec rm x",
+        "yarn exec rm x",
+        "mise exec node@20 -- rm x",
+        "mise x -- rm x",
+        "mise exec -c 'rm x'",
+        "docker exec -it c rm x",
+        "docker compose exec web rm x",
+        "kubectl exec pod -- rm x",
+        "kubectl -n y exec pod -c main -- rm x",
+        "nix develop -c rm x",
+        "nix shell a b -c rm x",
+        "nix develop --command bash -c 'rm x'",
+        "nix-shell -p a --run 'rm x'",
+        "arch rm x",
+        "arch -arm64 rm x",
+        "uv run env rm x",
+        "uv run sh -c 'rm x'",
+    ],
+)
+def test_a_deny_is_seen_behind_what_runs_it(command: str) -> None:
+    rules = policy({"bash": {"*": "allow", "rm *": "deny"}})
+    assert bash(command, rules).verdict == "deny"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "uv run pytest rm",
+        "uv add rm",
+        "npm install rm",
+        "npm run rm",
+        "npm exec eslint rm",
+        "docker ps",
+        "kubectl get pods",
+        "poetry run pytest -q",
+        "bundle install",
+        "conda run -n env pytest",
+    ],
+)
+def test_what_is_no_command_behind_a_runner_is_not_denied(command: str) -> None:
+    rules = policy({"bash": {"*": "allow", "rm *": "deny"}})
+    assert bash(command, rules).verdict == "allow"
 
 
 @pytest.mark.parametrize(
