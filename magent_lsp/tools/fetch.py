@@ -79,17 +79,21 @@ def make_fetch(allowed: Callable[[Address], bool] = is_public, limits: Limits | 
 
 
 def _subjects(input: Input) -> tuple[Subject, ...]:
-    """The URL as given, and as it is asked for, so that capitals do not get past a rule."""
+    return _forms(input.url)
+
+
+def _forms(url: str) -> tuple[Subject, ...]:
+    """The URL as given, and as it is asked for, so that capitals or a final dot do not get past a rule."""
     try:
-        parts = urlsplit(input.url)
+        parts = urlsplit(url)
         port = "" if parts.port in (None, {"http": 80, "https": 443}.get(parts.scheme)) else f":{parts.port}"
     except ValueError:  # `run` says what is wrong with it
-        return (Subject(tool="fetch", kind="url", value=input.url),)
+        return (Subject(tool="fetch", kind="url", value=url),)
     host = (parts.hostname or "").rstrip(".")
     host = f"[{host}]" if ":" in host else host
     user = f"{parts.netloc.rpartition('@')[0]}@" if "@" in parts.netloc else ""
     plain = parts._replace(netloc=f"{user}{host}{port}", path=parts.path or "/", fragment="").geturl()
-    return tuple(Subject(tool="fetch", kind="url", value=url) for url in dict.fromkeys((input.url, plain)))
+    return tuple(Subject(tool="fetch", kind="url", value=each) for each in dict.fromkeys((url, plain)))
 
 
 async def _get(url: str, context: ToolContext, allowed: Callable[[Address], bool], limits: Limits) -> _Page:
@@ -130,14 +134,14 @@ def _parse(url: str) -> "httpx.URL":
 
 def _judge_hop(origin: "httpx.URL", target: "httpx.URL", context: ToolContext) -> None:
     """What the rules would ask about needs a call of its own, unless the same host merely moved the page."""
-    verdict = context.judge(Subject(tool="fetch", kind="url", value=str(target)))
+    verdicts = {context.judge(each) for each in _forms(str(target))}
     same = origin.host == target.host and (
         (origin.scheme, origin.port) == (target.scheme, target.port)
         or (target.scheme == "https" and origin.port is None and target.port is None)
     )
-    if verdict == "deny":
+    if "deny" in verdicts:
         raise ToolError(f"{str(origin)!r} redirects to {str(target)!r}, which is not allowed.")
-    if verdict == "ask" and not same:
+    if "ask" in verdicts and not same:
         raise ToolError(f"{str(origin)!r} redirects to {str(target)!r}; fetch that, if it is what you want.")
 
 

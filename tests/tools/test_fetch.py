@@ -449,6 +449,14 @@ async def test_a_redirect_into_ones_own_network_needs_a_rule_that_names_it() -> 
         assert "docs" in (await get(site.url(), judge=under(rules))).text
 
 
+@pytest.mark.parametrize("target", ["https://evil.com./x", "https://EVIL.com/x", "https://evil.com:443/x"])
+async def test_a_redirect_is_judged_in_every_spelling_of_its_host(target: str) -> None:
+    rules = {"fetch": {"*": "allow", "http://127.0.0.1:*": "allow", "https://evil.com/*": "deny"}}
+    async with serving({"/": moved(target)}) as site:
+        with pytest.raises(ToolError, match="which is not allowed"):
+            await get(site.url(), judge=under(rules))
+
+
 async def test_every_hop_is_judged() -> None:
     judged: list[str] = []
 
