@@ -213,5 +213,32 @@ def test_secrets_of_the_environment_are_known_and_taken_out() -> None:
     assert told == "key [secret] and [secret] at /home/me, [secret]"
 
 
+SECRET_NAMES = """
+    PGPASSWORD MYSQL_PWD SSHPASS RSYNC_PASSWORD REDISCLI_AUTH npm_config__auth npm_config__authToken
+    npm_config_//registry.npmjs.org/:_authToken NODE_AUTH_TOKEN NGROK_AUTHTOKEN YARN_NPM_AUTH_IDENT
+    DOCKER_AUTH_CONFIG COMPOSER_AUTH AZURE_STORAGE_CONNECTION_STRING ConnectionStrings__Default
+    SQLCONNSTR_main AZURE_STORAGE_SAS AZURE_CLIENT_SECRET AWS_SESSION_TOKEN TF_TOKEN_app_terraform_io
+    TF_VAR_db_password POETRY_PYPI_TOKEN_PYPI BUNDLE_RUBYGEMS__PKG__GITHUB__COM CI_JOB_JWT CI_JOB_JWT_V2
+    DEPLOY_CREDS DEPLOY_PSW SLACK_WEBHOOK_URL GCP_KEY_JSON SIGNING_KEY_BASE64 FIREBASE_SERVICE_ACCOUNT
+    OTEL_EXPORTER_OTLP_HEADERS VSS_NUGET_EXTERNAL_FEED_ENDPOINTS SECRET_KEY_BASE DBPASS GH_PAT SENTRY_DSN
+"""
+
+
+@pytest.mark.parametrize("name", SECRET_NAMES.split())
+def test_well_known_names_of_secrets_are_known(name: str) -> None:
+    assert secret_names({name: "value"}) == {name}
+
+
+OTHER_NAMES = """
+    PWD OLDPWD INIT_CWD PATH HOME GIT_ASKPASS SSH_ASKPASS SSH_AUTH_SOCK COMPASS BYPASS MONKEY MAX_TOKENS
+    KEYBOARD PGPASSFILE TOKENIZERS_PARALLELISM AUTHOR GIT_AUTHOR_NAME KUBECONFIG PASS KEY DSNX XDG_SEAT_PATH
+"""
+
+
+@pytest.mark.parametrize("name", OTHER_NAMES.split())
+def test_a_command_keeps_what_is_no_secret(name: str) -> None:
+    assert secret_names({name: "value"}) == frozenset()
+
+
 def test_a_secret_that_holds_another_is_taken_out_whole() -> None:
     assert redact("abcdef-ghijkl", {"abcdef", "abcdef-ghijkl", ""}) == "[secret]"
