@@ -103,7 +103,10 @@ def _sandbox(context: ToolContext, cwd: Path) -> sandbox.Sandbox | None:
 
 
 def _shell(path: str | None) -> str:
-    return shutil.which("bash", path=path) or shutil.which("bash") or "sh"
+    found = shutil.which("bash", path=path) or shutil.which("bash")
+    if found is None:  # another shell reads some lines otherwise than they were judged: `((rm -rf x))`
+        raise ToolError("'bash' is not found on PATH, and commands run in no other shell: install bash.")
+    return found
 
 
 def _unsaved(context: ToolContext) -> list[Document]:

@@ -54,6 +54,20 @@ async def test_a_missing_workspace_folder_is_named(tmp_path: Path) -> None:
         await call(TOOL, context_for(tmp_path / "gone"), command="true")
 
 
+async def test_another_shell_than_the_one_that_lines_are_judged_for_runs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To dash, `((touch made))` is two subshells; to bash, and to the rules, it is arithmetic."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("sh", "touch"):
+        (programs / name).symlink_to(str(shutil.which(name)))
+    monkeypatch.setenv("PATH", str(programs))
+    with pytest.raises(ToolError, match="install bash"):
+        await call(TOOL, context_for(tmp_path), command="touch made")
+    assert not (tmp_path / "made").exists()
+
+
 @pytest.mark.parametrize("command", ["  ", "echo a\0b"])
 async def test_commands_that_no_shell_can_take(tmp_path: Path, command: str) -> None:
     with pytest.raises(ToolError):
