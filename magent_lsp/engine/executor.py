@@ -65,8 +65,11 @@ class Executor:
         except Declined as error:
             return self._finish(call, prepared, ToolResult(text=str(error), failed=True), "rejected")
         except asyncio.CancelledError:
-            why = OUTCOME_WORDS["unknown"] if call.id in self._landing.unsure else CANCELLED
-            self._finish(call, prepared, ToolResult(text=why, failed=True), "cancelled")
+            outcome = self._landing.outcomes.get(call.id)
+            why = OUTCOME_WORDS[outcome] if outcome is not None else CANCELLED
+            done = outcome == "applied"
+            cut: ToolStatus = "completed" if done else "cancelled"
+            self._finish(call, prepared, ToolResult(text=why, failed=not done), cut)
             raise
         except Refused as error:
             return self._finish(call, prepared, ToolResult(text=str(error), failed=True), "failed")

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from magent_lsp.core.document import Document, digest_of, split_lines
-from magent_lsp.core.edits import EditOutcome, FileEdit, TextEdits
+from magent_lsp.core.edits import EditOutcome, FileEdit, Outcome, TextEdits
 from magent_lsp.core.errors import ToolError
 from magent_lsp.core.events import EditApplied, EditRecord, TargetUpdated
 from magent_lsp.core.known import Known, read_known
@@ -32,8 +32,8 @@ class Landing:
     def __init__(self, run: Run, context: ToolContext) -> None:
         self._run = run
         self._context = context
-        self.unsure: set[str] = set()
-        """Calls that were cancelled while their edit was on its way."""
+        self.outcomes: dict[str, Outcome] = {}
+        """What became of the edits of calls, also of those that are cancelled while it is found out."""
 
     def outside(self, edit: FileEdit) -> str:
         """Why an edit leaves the scope of the run; empty if it does not."""
@@ -60,6 +60,7 @@ class Landing:
             outcome = await self._make(prepared, proposal)
         edit = proposal.edit
         assert edit is not None
+        self.outcomes[prepared.call.id] = outcome.outcome
         self._attempted(prepared, proposal, outcome)
         if outcome.outcome in ("applied", "diverged", "unknown"):
             await self._follow(edit, outcome)
@@ -83,7 +84,7 @@ class Landing:
         except asyncio.CancelledError:
             # It may be on its way still, so it is listed, and undo looks at what is there.
             self._attempted(prepared, proposal, EditOutcome(path=edit.path, outcome="unknown"))
-            self.unsure.add(prepared.call.id)
+            self.outcomes[prepared.call.id] = "unknown"
             raise
         if outcome.outcome in ("rejected", "stale"):
             never_made()
