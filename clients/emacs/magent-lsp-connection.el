@@ -66,8 +66,10 @@ A key that was meant for something else then answers nothing."
    (model :initform nil :accessor magent-lsp-model)
    (runs :initform nil :accessor magent-lsp-runs
          :documentation "Ids of runs that have not ended, newest first.")
+   (guests :initform nil :accessor magent-lsp--guests
+           :documentation "Ids of runs of other programs that have not ended.")
    (last-run :initform nil :accessor magent-lsp-last-run
-             :documentation "The id of the run that was started last."))
+             :documentation "The id of the run whose edits can be taken back."))
   :documentation "A connection to the server of one project.")
 
 (defvar magent-lsp--connections (make-hash-table :test #'equal)
@@ -204,7 +206,8 @@ of magent-lsp (see its README), or set `magent-lsp-server-command'" (car magent-
   (setf (magent-lsp-progress conn) nil
         (magent-lsp-permissions conn) nil
         (magent-lsp-comparisons conn) nil
-        (magent-lsp-runs conn) nil)
+        (magent-lsp-runs conn) nil
+        (magent-lsp--guests conn) nil)
   (run-hook-with-args 'magent-lsp-shutdown-functions conn)
   (unless (magent-lsp-ended conn)
     (message "The magent server of %s has ended; the next command starts it again"

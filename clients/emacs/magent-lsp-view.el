@@ -317,7 +317,10 @@ FOLDED says whether a new one is folded; INDENT is its indentation."
                                          'face 'magent-lsp-tool)
                              prompt t (* 2 depth)))
       (cl-pushnew run (magent-lsp-runs conn) :test #'equal)
-      (setf (magent-lsp-last-run conn) run)
+      ;; An agent of another program may only read; then there is nothing to take back.
+      (if (equal (plist-get event :agent) "guest")
+          (push run (magent-lsp--guests conn))
+        (setf (magent-lsp-last-run conn) run))
       (magent-lsp--line (concat (if (bobp) "" "\n") "❯ " prompt) 'magent-lsp-you)
       (setq magent-lsp--who (format "%s · %s" (plist-get event :agent)
                                     (plist-get event :model)))
@@ -394,6 +397,9 @@ What a subagent says is the result of the call that began it."
          (outcome (plist-get event :outcome))
          (diff (or (plist-get event :diff) ""))
          (key (list run 'edit (plist-get event :toolCallId) path)))
+    (when (and (member run (magent-lsp--guests conn))
+               (not (member outcome '("rejected" "stale"))))
+      (setf (magent-lsp-last-run conn) run))
     (magent-lsp--block
      key
      (concat (propertize (if (equal outcome "applied") "edited " (concat "edit " outcome " "))
@@ -435,6 +441,7 @@ What a subagent says is the result of the call that began it."
   (magent-lsp--end-stream)
   (magent-lsp--unhighlight run)
   (remhash run magent-lsp--children)
+  (cl-callf2 delete run (magent-lsp--guests conn))
   (when (member run (magent-lsp-runs conn))
     (let ((reason (plist-get event :stopReason))
           (problem (plist-get event :error))

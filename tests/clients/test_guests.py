@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from tests.clients.neovim.vim import Vim
 from tests.clients.test_neovim_plugin import UNSAVED, answer, config, line_of
-from tests.support.editors import Desk
+from tests.support.editors import Desk, calling, wait_until
 from tests.support.guest import Got, door, guest
 
 pytestmark = [pytest.mark.editor, pytest.mark.timeout(240)]
@@ -74,6 +75,40 @@ def test_in_emacs(desk: Desk, batch: Callable[[str], str], pool: ThreadPoolExecu
     (with-current-buffer (test-conversation)
       (test-check (test-has "claude-code: Read" (current-buffer))))
     (test-check (not (string-search "  # x" (test-disk))))
+    (magent-lsp-undo-run)
+    (test-until (not (test-has "  # x")))
+    (test-check (test-has "# not on the disk"))
     """)
     _, edited = working.result(60)
     assert "applied" in edited.text
+
+
+async def look(desk: Desk, go: Path) -> Got:
+    """What the agent reads once a person's run has ended; it changes nothing."""
+    await asyncio.to_thread(wait_until, go.exists, 120, "the person's run has ended")
+    await door(desk.home)
+    async with guest(desk.home, cwd=desk.root, environment=desk.env) as agent:
+        return await agent.use("read_file", path=str(desk.file))
+
+
+def test_undo_in_emacs_takes_back_what_the_person_asked_for(
+    desk: Desk, batch: Callable[[str], str], pool: ThreadPoolExecutor
+) -> None:
+    desk.configure(serveMcp=True)
+    rename = calling("edit_file", path=desk.name, old_string="def indent_of(", new_string="def indentation(")
+    desk.script(rename, {"text": "Renamed."})
+    go = desk.home / "go"
+    working: Future[Got] = pool.submit(asyncio.run, look(desk, go))
+    batch(f"""
+    (test-begin)
+    (magent-lsp-prompt "Rename it")
+    (test-press "y" (test-asks))
+    (test-ended)
+    (write-region "" nil "{go}")
+    (test-ended)
+    (test-check (test-has "claude-code: Read" (test-conversation)))
+    (test-check (test-has "def indentation("))
+    (magent-lsp-undo-run)
+    (test-until (test-has "def indent_of("))
+    """)
+    assert "def indentation(" in working.result(60).text
