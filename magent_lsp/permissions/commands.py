@@ -12,15 +12,16 @@ from magent_lsp.permissions.case import Case, say
 from magent_lsp.permissions.conditions import files, test_evaluates
 from magent_lsp.permissions.decision import Atom
 from magent_lsp.permissions.escapes import Escape, escape_of, has_escapes
+from magent_lsp.permissions.file_table import FILE_COMMANDS, NO_FILES, READ_ALL
 from magent_lsp.permissions.file_use import FileUse
-from magent_lsp.permissions.files import FILE_COMMANDS, NO_FILES, READ_ALL, uses
+from magent_lsp.permissions.files import uses
 from magent_lsp.permissions.git import destroys
 from magent_lsp.permissions.grants import command_grant
 from magent_lsp.permissions.layers import Ruling, TextItem, rule_matches
 from magent_lsp.permissions.line import MAX_ATOMS, Command, Folders, Line, move_targets
 from magent_lsp.permissions.pieces import names_token, pieces, spelled
 from magent_lsp.permissions.place import MAX_PATH
-from magent_lsp.permissions.reach import Links, TooManyError, reached
+from magent_lsp.permissions.reach import links_below, reached
 from magent_lsp.permissions.readonly import only_reads
 from magent_lsp.permissions.removal import critical_removal
 from magent_lsp.permissions.rules import Rule
@@ -357,12 +358,10 @@ class _Reader:
 
     def links(self, tool: str, use: FileUse, where: str) -> None:
         """A wildcard covers links by other names than those of what they lead to."""
-        try:
-            found = Links(map=self.case.map, dots=self.hidden_too).of(use.word.glob, where)
-        except TooManyError:
+        found = links_below(use.word.glob, where, self.case.map, dots=self.hidden_too)
+        if found is None:
             self.raised(use.word.text, f"`{use.word.text[:60]}` covers more than can be looked at.")
-            return
-        self.atoms += [self.case.file(tool, each, where) for each in found]
+        self.atoms += [self.case.file(tool, each, where) for each in found or ()]
 
     def mentioned(self, command: Command, name: str) -> None:
         """Files of a deny that are named to a command of which we do not know what it does with them."""

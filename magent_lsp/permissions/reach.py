@@ -59,13 +59,21 @@ def _in_repository(folder: str, disk: Disk | None) -> bool:
     return False
 
 
-class TooManyError(Exception):
+def links_below(glob: str, folder: str, map: Map, *, dots: bool) -> list[str] | None:
+    """The paths that a wildcard covers and that are links, or lie behind one; None: too many to look at."""
+    try:
+        return _Links(map=map, dots=dots).of(glob, folder)
+    except _TooManyError:
+        return None
+
+
+class _TooManyError(Exception):
     """A wildcard covers more than can be looked at."""
 
 
 @dataclass(kw_only=True)
-class Links:
-    """The paths that a wildcard covers and that are links, or lie behind one."""
+class _Links:
+    """Walks along the folders that a wildcard covers."""
 
     map: Map
     dots: bool
@@ -74,7 +82,7 @@ class Links:
     found: list[str] = field(default_factory=list)
 
     def of(self, glob: str, folder: str) -> list[str]:
-        """Those of one wildcard; raises TooManyError."""
+        """Those of one wildcard; raises _TooManyError."""
         disk = self.map.place.disk
         if disk is None:
             return []
@@ -90,7 +98,7 @@ class Links:
             if linked:
                 self.found.append(str(at))
                 if len(self.found) > MAX_LINKS:
-                    raise TooManyError
+                    raise _TooManyError
             return
         first, rest = segments[0], segments[1:]
         if isinstance(first, str):
@@ -103,13 +111,13 @@ class Links:
     def _matching(self, disk: Disk, at: Path, segment: Segment) -> Iterator[tuple[str, bool]]:
         self.folders += 1
         if self.folders > MAX_FOLDERS:
-            raise TooManyError
+            raise _TooManyError
         hidden = self.dots or segment[:1] in (".", (".",))
         try:
             for name, link in disk.names(at):
                 self.names += 1
                 if self.names > MAX_NAMES:
-                    raise TooManyError
+                    raise _TooManyError
                 if (hidden or not name.startswith(".")) and name_matches(segment, name):
                     yield name, link
         except OSError:
