@@ -45,11 +45,11 @@ class AskingEditor(LspEditor):
         """What the person selected last, as far as the client told it."""
         return self.selected()
 
-    async def apply(self, edit: FileEdit, label: str) -> EditOutcome:
+    async def apply(self, edit: FileEdit, label: str, *, save: bool = True) -> EditOutcome:
         """As in LspEditor, at its moment; what landed is remembered."""
         if not await self._in_time(edit, label):
             return EditOutcome(path=edit.path, outcome="rejected", detail="The person left the edit.")
-        outcome = await super().apply(edit, label)
+        outcome = await super().apply(edit, label, save=save)
         if outcome.outcome == "applied":
             self.applied.append(outcome.path)
         return outcome

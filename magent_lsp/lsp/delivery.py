@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -12,14 +11,12 @@ from urllib.parse import unquote
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from magent_lsp.core.document import split_lines
 from magent_lsp.core.edits import EditOutcome, Outcome, TextEdits
-from magent_lsp.engine.merge import merge
 from magent_lsp.lsp.convert import to_path
 from magent_lsp.lsp.documents import Documents
 from magent_lsp.lsp.habits import Habits
 from magent_lsp.lsp.parcel import Caller, Parcel
-from magent_lsp.lsp.verify import Bounds, Expectation
+from magent_lsp.lsp.verify import Bounds, Expectation, lacks
 from magent_lsp.lsp.words import Words
 from magent_lsp.store.land import in_thread
 
@@ -153,7 +150,7 @@ class Delivery:
         document = self._documents().open_document(parcel.uri)
         if expectation.seen or document is None or not isinstance(parcel.edit, TextEdits):
             return False
-        return await in_thread(_lacks, document.source, parcel.edit.before, parcel.expected)
+        return await in_thread(lacks, document.source, parcel.edit.before, parcel.expected)
 
     async def _refused(
         self, parcel: Parcel, expectation: Expectation, refusal: "_Refusal", again: bool
@@ -263,21 +260,6 @@ def _refusal(reply: "asyncio.Task[types.ApplyWorkspaceEditResult | None]") -> _R
     if isinstance(error, JsonRpcException) and not any(words in text for words in _NO_VERDICT):
         return _Refusal(text, True)
     return None
-
-
-def _lacks(now: str, before: str, expected: str) -> bool:
-    """Whether a text that came of `before` lacks all that makes `expected` of it; False if in doubt."""
-    merged = merge(before, expected, now)
-    if merged is not None:
-        return merged != now
-    # Lines beside the edit's were changed: then what it takes away must be there, and nothing that it adds.
-    here, old, new = (Counter(split_lines(text)) for text in (now, before, expected))
-    taken, added = old - new, new - old
-    return (
-        bool(taken)
-        and all(here[line] >= old[line] for line in taken)
-        and all(here[line] <= old[line] for line in added)
-    )
 
 
 def _key(uri: str) -> str:

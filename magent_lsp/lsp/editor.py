@@ -113,6 +113,11 @@ class LspEditor:
         await self._buffers.compare(document)
         return snapshot(document, path)
 
+    async def settled(self, path: Path) -> bool:
+        """Wait, bounded, for an earlier edit of a file, not confirmed yet; whether its fate is known."""
+        document = await self._buffers.find(path)
+        return document is None or await self._delivery.settled(document.uri)
+
     async def is_open(self, path: Path) -> bool:
         """Whether a file is open, under whatever name."""
         return await self._buffers.find(path) is not None
@@ -125,9 +130,9 @@ class LspEditor:
         """What the person selected last; None: an editor tells it only with what it asks us."""
         return None
 
-    async def apply(self, edit: FileEdit, label: str) -> EditOutcome:
+    async def apply(self, edit: FileEdit, label: str, *, save: bool = True) -> EditOutcome:
         """Make one change, in the buffer if the file is open, and verify it."""
-        return await self._lanes.apply(edit, label)
+        return await self._lanes.apply(edit, label, save)
 
     async def save(self, paths: Sequence[Path]) -> Sequence[Path]:
         """Have the client save buffers; returns those that are still unsaved."""

@@ -70,12 +70,12 @@ class Lanes:
         self._files: defaultdict[Path, asyncio.Lock] = defaultdict(asyncio.Lock)
         """One for each real file: two names of one file do not get in each other's way."""
 
-    async def apply(self, edit: FileEdit, label: str) -> EditOutcome:
+    async def apply(self, edit: FileEdit, label: str, save: bool = True) -> EditOutcome:
         """Make one change and verify it."""
         async with self._names[edit.path]:
-            return await self._apply(edit, label)
+            return await self._apply(edit, label, save)
 
-    async def _apply(self, edit: FileEdit, label: str) -> EditOutcome:
+    async def _apply(self, edit: FileEdit, label: str, save: bool) -> EditOutcome:
         try:
             real = await in_thread(disk.real, edit.path)
         except ToolError as error:
@@ -86,7 +86,7 @@ class Lanes:
         async with self._files[real]:
             document = await self._buffers.find(edit.path)
             if document is not None:
-                return await self._apply_open(edit, document, label)
+                return await self._apply_open(edit, document, label, save)
             # An editor makes empty files only where resource operations work, and never with a certain mode.
             plain = isinstance(edit, TextEdits) or (isinstance(edit, CreateFile) and edit.mode is None)
             if isinstance(edit, TextEdits | CreateFile) and plain and self._by_client and _text_of(edit):
@@ -116,7 +116,9 @@ class Lanes:
         choice = self._settings().edits.closed_files
         return self._declares_edits and choice != "disk" and (choice == "editor" or self._can_save)
 
-    async def _apply_open(self, edit: FileEdit, document: OpenDocument, label: str) -> EditOutcome:
+    async def _apply_open(
+        self, edit: FileEdit, document: OpenDocument, label: str, save: bool
+    ) -> EditOutcome:
         if isinstance(edit, CreateFile):
             if document.source:
                 return _failed(edit, "rejected", f"{str(edit.path)!r} is open in the editor and has text.")
@@ -126,9 +128,11 @@ class Lanes:
             return _failed(edit, "stale", await in_thread(_what_changed, edit.before, document.source))
         if isinstance(edit, RenameFile | DeleteFile):
             return await self._apply_resource(edit, document, label)
-        return await self._apply_buffer(edit, document, label)
+        return await self._apply_buffer(edit, document, label, save)
 
-    async def _apply_buffer(self, edit: TextEdits, document: OpenDocument, label: str) -> EditOutcome:
+    async def _apply_buffer(
+        self, edit: TextEdits, document: OpenDocument, label: str, save: bool
+    ) -> EditOutcome:
         # Compared anew: the disk may have changed, and a client may tell of a save before the text it saved.
         await self._buffers.compare(document, again=True)
         had_unsaved = document.unsaved is not False
@@ -160,7 +164,7 @@ class Lanes:
         )
         if outcome.outcome != "applied":
             return outcome
-        if not had_unsaved:
+        if save and not had_unsaved:
             await self.save([uri])
         current = self._buffers.by_uri(uri)
         if current is None:

@@ -1,6 +1,7 @@
 """Shows how a run ended in clients that take no events: once, and where it can be read."""
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,10 +79,15 @@ class Outcomes:
     async def _open(self, run_id: str, run: "Watched", text: str) -> None:
         said = text.rstrip()
         if self._edge.can_show_documents or "\n" in said:  # which a message may not show as it is
-            path = await self._edge.in_thread(write_answer, self._edge.answers, run_id, run.prompt, text)
-            if self._edge.can_show_documents and await self.open_document(path):
-                return
-            said += f"\n\nIt is in {path}, too."
+            answers = self._edge.answers
+            try:
+                path = await self._edge.in_thread(write_answer, answers, run_id, run.prompt, text)
+            except OSError as error:
+                said += f"\n\nIt could not be kept in {answers}: {error.strerror or error}."
+            else:
+                if self._edge.can_show_documents and await self.open_document(path):
+                    return
+                said += f"\n\nIt is in {path}, too."
         self._say(types.MessageType.Info, said)
 
     async def open_document(self, path: Path, *, focus: bool = False, seconds: float = 30) -> bool:
@@ -100,12 +106,13 @@ class Outcomes:
 
 
 def write_answer(folder: Path, run_id: str, prompt: str, text: str) -> Path:
-    """Write an answer under a speaking name, and remove the oldest of many."""
+    """Write an answer under a speaking name, and remove the oldest of many; OSError if that cannot be."""
     folder.mkdir(parents=True, exist_ok=True)
     slug = re.sub(r"[^a-z0-9]+", "-", prompt.lower()[:60]).strip("-")[:40] or "answer"
     path = folder / f"{slug}-{re.sub(r'[^A-Za-z0-9_-]', '', run_id)[-12:]}.md"
     path.write_text(text, encoding="utf-8", errors="replace", newline="\n")
-    old = sorted(folder.glob("*.md"), key=lambda file: file.stat().st_mtime, reverse=True)[KEPT:]
-    for file in old:
-        file.unlink(missing_ok=True)
+    with suppress(OSError):  # another server removes them as well
+        old = sorted(folder.glob("*.md"), key=lambda file: file.stat().st_mtime, reverse=True)[KEPT:]
+        for file in old:
+            file.unlink(missing_ok=True)
     return path

@@ -3,10 +3,13 @@
 import asyncio
 import contextlib
 import logging
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 
+from magent_lsp.core.document import split_lines
+from magent_lsp.engine.merge import merge
 from magent_lsp.lsp.convert import to_path
 from magent_lsp.lsp.documents import Documents, OpenDocument
 
@@ -101,3 +104,15 @@ async def _within(event: asyncio.Event, seconds: float | None) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()
+
+
+def lacks(now: str, before: str, expected: str) -> bool:
+    """Whether a text that came of `before` lacks all that makes `expected` of it; False if in doubt."""
+    here, old, new = (Counter(split_lines(text)) for text in (now, before, expected))
+    taken, added = old - new, new - old
+    # What it takes away must be there, and nothing that it adds: a merge may put in once more what is there,
+    # where lines repeat.
+    if any(here[line] < old[line] for line in taken) or any(here[line] > old[line] for line in added):
+        return False
+    merged = merge(before, expected, now)
+    return bool(taken) if merged is None else merged != now

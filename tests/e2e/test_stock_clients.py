@@ -1,11 +1,13 @@
 """Clients that people use without a plugin of ours: the whole way works in all, whatever their habits."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from magent_lsp.lsp.chat.stream import LANDING
 from tests.support.lsp_client import ResponseError, editor
 from tests.support.lsp_profiles import VSCODE, Profile
 from tests.support.stock import ALE, COC, KATE, STOCK, VIM_LSP, YEGAPPAN, Stock, at_stock
@@ -13,6 +15,8 @@ from tests.support.stock import ALE, COC, KATE, STOCK, VIM_LSP, YEGAPPAN, Stock,
 TEXT = "def greet(name):\n    return 'hi ' + name\n\n\nprint(greet('you'))\n"
 UNSAVED = TEXT + "# not on the disk 🦄\n"
 OLD, NEW = "'hi ' + name", "'HI ' + name"
+
+ANSWER = "One two three."
 
 MESSAGE = "window/showMessageRequest"
 
@@ -230,6 +234,18 @@ async def test_a_chat_is_answered_in_one_piece(tmp_path: Path) -> None:
         await person.answer(buffer, "Go ahead: answer in talk.magent.md")
         await client.until(lambda: "One two three." in buffer.text)
         assert len(client.edits) == 1
+
+
+async def test_a_chat_waits_for_a_person_who_reads_first(tmp_path: Path) -> None:
+    """The moment is the person's to choose; other editors have six seconds, as nobody is asked there."""
+    async with at_stock(tmp_path, KATE, script=[{"text": ANSWER}]) as person:
+        client = person.client
+        buffer = client.open("talk.magent.md", "## You\n\nHi\n", language="markdown")
+        await person.choose(buffer, "Magent: Send this message")
+        await client.until(lambda: any("waits for your answer" in text for _, text in client.messages))
+        await asyncio.sleep(LANDING + 1)  # what must not happen until then
+        await person.answer(buffer, "Go ahead: answer in talk.magent.md")
+        await client.until(lambda: ANSWER in buffer.text)
 
 
 async def test_what_we_do_not_serve_is_refused_without_a_word_in_the_log(tmp_path: Path) -> None:

@@ -79,10 +79,11 @@ class Anchor:
             self._sent = sent
             self.take(text)
 
-    def tidied(self, sent: Sent, before: str, own: str) -> None:
+    def tidied(self, sent: Sent, before: str, own: str, behind: str) -> None:
         """Look whether a piece arrived with other blanks than it was sent with.
 
-        `before` is the text that it was to be put into, and `own` what the answer had of it.
+        `before` is the text that it was to be put into, `own` what the answer had of it, and `behind` what
+        stood behind the answer: its first characters may look like a short piece.
         """
         if sent.landed.is_set():
             return
@@ -96,7 +97,8 @@ class Anchor:
             own = ""
         written = sent.text[sent.head : len(sent.text) - sent.tail]
         end = end_of(own + written, self.text[begin:])
-        if end is not None:
+        following = behind.lstrip().partition("\n")[0]
+        if end is not None and end_of(own + written + following, self.text[begin:]) is not None:
             self.begin, self.at, self.lost = begin, begin + end, ""
             sent.landed.set()
 
@@ -153,7 +155,7 @@ class Anchor:
         if sent is None or sent.landed.is_set():
             return False
         before, behind = self.text[: self.at], self.text[self.at :]
-        if after.endswith(sent.text + behind):
+        if after.endswith(sent.text * (2 if before.endswith(sent.text) else 1) + behind):
             end = len(after) - len(behind)
         elif after.startswith(before + sent.text):
             end = self.at + len(sent.text)

@@ -17,7 +17,7 @@ from magent_lsp.lsp.chat.anchor import PLACE_GONE, Anchor, Sent
 from magent_lsp.lsp.chat.answer import Answer
 from magent_lsp.lsp.chat.document import LONG, Place, eol_of, is_answer, parse, part_at, with_fields
 from magent_lsp.lsp.chat.fences import left_open
-from magent_lsp.lsp.chat.marks import MAGENT, YOU
+from magent_lsp.lsp.chat.marks import MAGENT, YOU, heading
 from magent_lsp.lsp.convert import to_path
 from magent_lsp.lsp.outcomes import write_answer
 
@@ -40,6 +40,9 @@ LANDING: Final = 6.0
 """Seconds from the end of the run on after which the answer is opened beside its document."""
 OPENING: Final = 3.0
 """Seconds for the client to say that it has opened it; then it is told in a message."""
+
+CHOOSING: Final = 60.0
+"""The same where a person chooses the moment for it, and so has to find the action first."""
 
 LATE: Final = 600.0
 """Seconds for a person to allow an edit after all; the rest of the answer follows it then."""
@@ -87,6 +90,10 @@ class Stream:
         self.live = window is not None and anchor.is_open and edge.editor.moments is None
         """Whether pieces are shown as they come; else all at the end, in one edit."""
         self._first = True
+        document = edge.documents.open_document(anchor.uri)
+        saved = document is not None and document.unsaved is False
+        self._saved = anchor.text if saved else None
+        """The text of which all that is not on the disk is the answer's; None: there is none."""
 
     def take(self, event: RunEvent) -> None:
         """Take an event of the run."""
@@ -102,7 +109,8 @@ class Stream:
         ended = asyncio.create_task(self._edge.app.wait(self.run_id), name=f"end of {self.run_id}")
         try:
             async with asyncio.timeout(None) as patience:
-                hurry = _limiting(patience)
+                limit = LANDING if self._edge.editor.moments is None else CHOOSING
+                hurry = _limiting(patience, limit)
                 ended.add_done_callback(hurry)
                 try:
                     await self._follow(ended)
@@ -112,11 +120,13 @@ class Stream:
         except TimeoutError:
             if not patience.expired():
                 raise
-            self._why = f"the editor did not confirm it within {LANDING:g} seconds"
+            self._why = f"the editor did not confirm it within {limit:g} seconds"
         finally:
             ended.cancel()
         self._settle()
-        if not self._is_whole():
+        if self._is_whole():
+            await self._save()
+        else:
             await self._keep_aside()
 
     async def lands_late(self) -> bool:
@@ -133,6 +143,7 @@ class Stream:
         """Write what is to follow a piece that landed late; by then the answer is open beside it."""
         await self._end()
         if self._is_whole():
+            await self._save()
             words = f"Magent: the answer is in {self.path.name!r} now, too."
             self._edge.server.message(types.MessageType.Info, words)
 
@@ -169,6 +180,11 @@ class Stream:
                 break
             await asyncio.sleep(min(0.05 * attempt, 0.5))
 
+    async def _save(self) -> None:
+        """Save the document if nobody has unsaved text in it: once, as formatters work on what is saved."""
+        if self._saved == self.anchor.text:
+            await self._edge.editor.save([self.path])
+
     def _is_whole(self) -> bool:
         return self.anchor.begin is not None and self._written >= len(self._answer.text)
 
@@ -179,7 +195,12 @@ class Stream:
         except MagentError as error:
             self._why = str(error).rstrip(".")
             return "never"
-        self._settle()
+        if self._flying is not None and not self._settle():
+            # It may land yet: a second one beside it would be a second answer.
+            if not await self._edge.editor.settled(self.path):
+                self._why = "the editor did not confirm it"
+                return "never"
+            self._settle()
         if self.anchor.lost:
             self._why = self.anchor.lost
             return "never"
@@ -197,17 +218,22 @@ class Stream:
         piece = self._piece(part)
         if piece is None:
             return "done"
+        if self._saved == text:
+            self._saved = piece.edit.after
         self._flying, self._refused = piece, False
-        own = self.anchor.own
+        own, behind = self.anchor.own, self.anchor.text[self.anchor.at :]
         self.anchor.send(piece.sent)
         outcome = await self._apply(piece)
         if outcome.outcome == "applied":
             self.anchor.wrote(piece.sent, piece.edit.after)
-        self.anchor.tidied(piece.sent, piece.edit.before, own)
+        self.anchor.tidied(piece.sent, piece.edit.before, own, behind)
         if self._settle() and (piece.sent.text or outcome.outcome == "applied"):
             return "done"
         self._refused = outcome.outcome == "rejected"
         self._why = outcome.detail.rstrip(".") or "the editor did not take it"
+        if outcome.outcome == "diverged" and len(self.anchor.text) - len(text) >= len(piece.sent.text) > 0:
+            self.anchor.lost = self._why = "the editor made another text of it"  # not to be sent again
+            return "never"
         return "again" if outcome.outcome in ("stale", "diverged") else "never"
 
     async def _catch_up(self) -> None:
@@ -246,6 +272,8 @@ class Stream:
                 start = min(parse(text).start, at)
                 replacements.append(Replacement(start, start, f"{YOU}{eol}{eol}"))
             sent = _opening(text, at, part.start if part else 0, body, eol)
+        elif body and heading(text[at:].partition("\n")[0].rstrip("\r")):
+            sent = Sent(text=f"{body}{eol * 2}", tail=2 * len(eol))
         if not sent.text and not replacements:
             return None
         if not sent.text:
@@ -261,7 +289,7 @@ class Stream:
         return _Piece(edit=edit, sent=sent, written=len(shown))
 
     async def _apply(self, piece: _Piece) -> EditOutcome:
-        work = asyncio.ensure_future(self._edge.editor.apply(piece.edit, "Magent: answer"))
+        work = asyncio.ensure_future(self._edge.editor.apply(piece.edit, "Magent: answer", save=False))
         try:
             # Plugins that save for us ask nobody about an edit, however late they tell of it.
             if self._first and self.live and not self._edge.client.save:
@@ -282,16 +310,21 @@ class Stream:
             self._edge.server.message(types.MessageType.Warning, words)
             return
         edge = self._edge
-        path = await edge.in_thread(write_answer, edge.answers, self.run_id, self._prompt, f"{text}\n")
+        try:
+            path = await edge.in_thread(write_answer, edge.answers, self.run_id, self._prompt, f"{text}\n")
+        except OSError as error:
+            why = f"It could not be kept in {edge.answers} either ({error.strerror or error}):\n{text}"
+            edge.server.message(types.MessageType.Warning, f"{words} {why}")
+            return
         outcomes = edge.watch.outcomes
         shown = edge.can_show_documents and await outcomes.open_document(path, seconds=OPENING)
         said = f"{words} It is in {path}" + ("." if shown else f":\n{text}")
         edge.server.message(types.MessageType.Warning, said)
 
 
-def _limiting(patience: asyncio.Timeout) -> "Callable[[asyncio.Future[RunFinished]], None]":
+def _limiting(patience: asyncio.Timeout, seconds: float) -> "Callable[[asyncio.Future[RunFinished]], None]":
     """Called when a run has ended, sets how long what follows may take."""
-    return lambda _: patience.reschedule(asyncio.get_running_loop().time() + LANDING)
+    return lambda _: patience.reschedule(asyncio.get_running_loop().time() + seconds)
 
 
 def _opening(text: str, at: int, start: int, body: str, eol: str) -> Sent:
