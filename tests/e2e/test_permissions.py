@@ -73,6 +73,10 @@ ROWS = [
     *rows(
         "bash",
         """
+        ask   cat awa?
+        ask   grep h a[w]ay
+        allow cat a.[p]y
+        deny  grep --color KEY .env
         deny  git status && rm -rf keep
         deny  git status; rm keep
         deny  git status | rm keep
