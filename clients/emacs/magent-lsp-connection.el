@@ -94,16 +94,18 @@ A key that was meant for something else then answers nothing."
 A buffer of a server that has ended has the one that came after it."
   (let* ((own (or magent-lsp--connection magent-lsp--opened))
          (conn (if (magent-lsp--live-p own) own
-                 (gethash (if own (magent-lsp-root own) (magent-lsp--project-root))
-                          magent-lsp--connections))))
+                 (gethash (magent-lsp--root-here) magent-lsp--connections))))
     (and (magent-lsp--live-p conn) conn)))
 
 (defun magent-lsp-ensure ()
   "Return the connection of the current buffer; start its server if needed."
   (or (magent-lsp-current)
-      (magent-lsp--start (if magent-lsp--connection
-                             (magent-lsp-root magent-lsp--connection)
-                           (magent-lsp--project-root)))))
+      (magent-lsp--start (magent-lsp--root-here))))
+
+(defun magent-lsp--root-here ()
+  "Return the folder whose server the current buffer has, or would have."
+  (let ((own (or magent-lsp--connection magent-lsp--opened)))
+    (if own (magent-lsp-root own) (magent-lsp--project-root))))
 
 (defun magent-lsp--names ()
   "Return an alist of the names of connections and their folders.
@@ -140,23 +142,29 @@ into a buffer of another one."
 of magent-lsp (see its README), or set `magent-lsp-server-command'" (car magent-lsp-server-command)))
   (let* ((name (magent-lsp--name root))
          (default-directory root)
-         (conn (magent-lsp-connection
+         (conn (apply
+                #'magent-lsp-connection
                 :name name :root root
-                :events-buffer-scrollback-size 0
                 :request-dispatcher #'magent-lsp--on-request
                 :notification-dispatcher #'magent-lsp--on-notification
                 :on-shutdown #'magent-lsp--on-shutdown
                 :process (make-process
                           :name name :command magent-lsp-server-command
                           :connection-type 'pipe :coding 'utf-8-emacs-unix :noquery t
-                          :stderr (get-buffer-create (format "*%s stderr*" name))))))
+                          :stderr (get-buffer-create (format "*%s stderr*" name)))
+                ;; No log of all messages; newer versions have another name for it.
+                (if (slot-exists-p 'jsonrpc-connection '-events-buffer-config)
+                    '(:events-buffer-config (:size 0 :format full))
+                  '(:events-buffer-scrollback-size 0)))))
     (message "Magent starts in %s …" (abbreviate-file-name root))
     (condition-case err
         (jsonrpc-request conn :initialize (magent-lsp--initialize-params root) :timeout 30)
-      (error (setf (magent-lsp-ended conn) t)
-             (jsonrpc-shutdown conn)
-             (user-error "The magent server did not start: %s; see the buffer *%s stderr*"
-                         (error-message-string err) name)))
+      ((error quit)
+       (setf (magent-lsp-ended conn) t)
+       (jsonrpc-shutdown conn)
+       (display-buffer (jsonrpc-stderr-buffer conn))
+       (user-error "The magent server did not start: %s; a window shows what it wrote"
+                   (error-message-string err))))
     (jsonrpc-notify conn :initialized (make-hash-table))
     (puthash root conn magent-lsp--connections)
     (message nil)
@@ -212,6 +220,15 @@ of magent-lsp (see its README), or set `magent-lsp-server-command'" (car magent-
   (unless (magent-lsp-ended conn)
     (message "The magent server of %s has ended; the next command starts it again"
              (magent-lsp-root conn))))
+
+(defun magent-lsp-show-stderr ()
+  "Show what the server of this project wrote to its standard error.
+It is there also after the server has ended."
+  (interactive)
+  ;; Jsonrpc hides the buffer.
+  (display-buffer (or (get-buffer (format " *%s stderr*"
+                                          (magent-lsp--name (magent-lsp--root-here))))
+                      (user-error "No magent server was started here"))))
 
 (defun magent-lsp-shutdown (conn)
   "End the server of CONN, and with it all its runs."

@@ -1,6 +1,7 @@
 """The Emacs client in a real Emacs: what a person sees and does with `C-c m`."""
 
 import json
+import os
 from collections.abc import Callable
 
 import pytest
@@ -422,11 +423,36 @@ def test_a_missing_server_is_said_with_what_to_do(desk: Desk, batch: Batch) -> N
     (find-file test-file)
     (magent-lsp-mode 1)
     (princ (condition-case err (magent-lsp-ensure) (user-error (cadr err))))
-    (setq magent-lsp-server-command '("false"))
+    (test-check (string-search "was started here" (condition-case err (magent-lsp-show-stderr)
+                                                    (user-error (cadr err)))))
+    (setq magent-lsp-server-command '("sh" "-c" "echo I am broken >&2; exit 3"))
     (princ (condition-case err (magent-lsp-ensure) (user-error (cadr err))))
+    (defun window-that-says-it ()
+      (cl-find-if (lambda (window) (test-has "I am broken" (window-buffer window))) (window-list)))
+    (test-until (window-that-says-it))
+    (delete-other-windows)
+    (magent-lsp-show-stderr)
+    (test-check (window-that-says-it))
     """)
     assert "checkout of magent-lsp" in out
     assert "did not start" in out
+
+
+def test_a_start_warns_of_nothing(desk: Desk, batch: Batch) -> None:
+    """With the jsonrpc that Emacs brings, or a newer one whose folder `MAGENT_TEST_JSONRPC` names."""
+    newer = os.environ.get("MAGENT_TEST_JSONRPC")
+    load = f'(add-to-list \'load-path "{newer}")' if newer else ""
+    batch(f"""
+    {load}
+    (defvar warnings nil)
+    (advice-add 'display-warning :before (lambda (&rest warning) (push warning warnings)))
+    (test-begin)
+    (test-check (null warnings))
+    ;; Messages are not kept a second time.
+    (magent-lsp-call test-conn "magent.agents")
+    (let ((events (get-buffer (format "*%s events*" (jsonrpc-name test-conn)))))
+      (test-check (or (null events) (not (test-has "magent.agents" events)))))
+    """)
 
 
 def test_a_proposal_is_changed_in_a_buffer(desk: Desk, batch: Batch) -> None:
