@@ -1,5 +1,6 @@
 -- Permission requests: shown with their difference or command, answered with one key.
 local config = require('magent_lsp.config')
+local quiet = require('magent_lsp.quiet')
 
 local M = {}
 
@@ -11,18 +12,9 @@ M.pending = {}
 -- The request that is on the screen, with its window; and dialogs of the server that wait for the same answer.
 local open, parked = nil, {}
 
-local last_key = 0
-
----Remembers when a key was last pressed, so that no window opens under somebody's typing.
-function M.watch_keys()
-  vim.on_key(function()
-    last_key = vim.uv.hrtime()
-  end, space)
-end
-
-local function idle()
-  local quiet = (vim.uv.hrtime() - last_key) / 1e6 >= config.current.approval.idle
-  return quiet and vim.api.nvim_get_mode().mode == 'n' and vim.fn.getcmdwintype() == ''
+---Whether a question is on the screen.
+function M.is_open()
+  return open ~= nil and vim.api.nvim_win_is_valid(open.window)
 end
 
 local function close()
@@ -188,7 +180,7 @@ local function focus_soon(window)
   vim.defer_fn(function()
     if not open or open.window ~= window or not vim.api.nvim_win_is_valid(window) then
       return
-    elseif not idle() then
+    elseif not quiet.now() then
       vim.api.nvim_win_set_config(window, { footer = footer(), footer_pos = 'center' })
       return focus_soon(window)
     end
@@ -219,7 +211,7 @@ function M.show(focus, again)
   vim.bo[bufnr].bufhidden, vim.bo[bufnr].modifiable = 'wipe', false
   vim.bo[bufnr].filetype = 'magentapproval'
   set_keys(entry, bufnr, keys)
-  focus = focus or idle()
+  focus = focus or quiet.now()
   local window = vim.api.nvim_open_win(bufnr, focus, window_for(lines, entry, focus))
   vim.wo[window].wrap, vim.wo[window].linebreak = true, false
   open = { entry = entry, window = window }
@@ -315,9 +307,17 @@ end
 ---`window/showMessageRequest`: for a permission our window asks instead, and answers by `magent.respond`.
 ---This dialog then only waits until the request is settled. Its own answer is null, which can allow nothing.
 function M.dialog(err, params, context)
-  local request = not err and asked_by(params, context.client_id)
+  local standard = vim.lsp.handlers['window/showMessageRequest']
+  if err then
+    return standard(err, params, context)
+  end
+  local request = asked_by(params, context.client_id)
   if not request then
-    return vim.lsp.handlers['window/showMessageRequest'](err, params, context)
+    return require('magent_lsp.dialogs').ask(params.message, context.client_id, function(answer)
+      coroutine.wrap(function()
+        answer(standard(nil, params, context))
+      end)()
+    end)
   end
   return require('magent_lsp.requests').await(function(answer)
     parked[request.requestId] = answer

@@ -106,9 +106,10 @@ end
 local function pending()
   local approval = require('magent_lsp.approval')
   if approval.pending[1] then
-    return approval.show(true)
+    approval.show(true)
+  elseif not require('magent_lsp.dialogs').show() then
+    client.say('Nothing waits for you.')
   end
-  client.say('Nothing waits for you.')
 end
 
 local function explain(text)

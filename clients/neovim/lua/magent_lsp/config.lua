@@ -25,9 +25,11 @@ M.defaults = {
     folded = true, -- what tools did is folded
     keys = { send = '<C-s>', cancel = '<C-c>', close = 'q', undo = 'gu', help = 'g?' },
   },
+  -- In the buffer of a text that the agent proposes.
+  proposal = { keys = { accept = '<C-s>', reject = 'ZQ' } },
   approval = {
     border = 'rounded',
-    -- The question takes the cursor only if no key was pressed for so long (ms), and never in insert mode.
+    -- A question takes the cursor only if no key was pressed for so long (ms), and never in insert mode.
     idle = 800,
     keys = {
       once = 'y',

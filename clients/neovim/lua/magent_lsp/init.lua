@@ -62,7 +62,7 @@ function M.setup(options)
     callback = highlights,
   })
   require('magent_lsp.runs').watch()
-  require('magent_lsp.approval').watch_keys()
+  require('magent_lsp.quiet').watch()
   require('magent_lsp.client').autostart()
   local prefix = require('magent_lsp.config').current.prefix
   if prefix then

@@ -84,20 +84,32 @@ local function choose_several(params, answer)
   again()
 end
 
----`magent/input`: one text, one option, or several.
-function M.input(params)
-  local value = M.await(function(answer)
-    local question = params.message ~= '' and params.message or params.title
-    if params.options and params.multiple then
-      choose_several(params, answer)
-    elseif params.options then
-      vim.ui.select(params.options, { prompt = question }, function(choice)
-        answer(choice or vim.NIL)
-      end)
+local function ask(params, answer)
+  local texts = vim.tbl_filter(function(text)
+    return (text or '') ~= ''
+  end, { params.title, params.message })
+  local question = table.concat(texts, '\n')
+  if params.options and params.multiple then
+    choose_several(params, answer)
+  elseif params.options then
+    vim.ui.select(params.options, { prompt = question }, function(choice)
+      answer(choice or vim.NIL)
+    end)
+  else
+    vim.ui.input({ prompt = question .. ' ', default = params.default or '' }, function(text)
+      answer(text or vim.NIL)
+    end)
+  end
+end
+
+---`magent/input`: one text, one option, or several; or a text that is proposed.
+function M.input(params, context)
+  local proposal = require('magent_lsp.proposal')
+  local value = require('magent_lsp.dialogs').ask(params.title, context.client_id, function(answer, question)
+    if proposal.is(params) then
+      proposal.begin(params, answer, question)
     else
-      vim.ui.input({ prompt = question .. ' ', default = params.default or '' }, function(text)
-        answer(text or vim.NIL)
-      end)
+      ask(params, answer)
     end
   end)
   return value == vim.NIL and vim.NIL or { value = value }

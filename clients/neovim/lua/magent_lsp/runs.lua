@@ -10,6 +10,7 @@ local M = {}
 ---@field agent string
 ---@field model string
 ---@field parent string?
+---@field calls table<string, table> the events of calls that have begun and not ended, by their ids
 ---@field began integer
 ---@field finished table? the event `run_finished`
 
@@ -33,6 +34,7 @@ function M.receive(params, client)
       client = client,
       state = 'queued',
       prompt = '',
+      calls = {},
       agent = '',
       model = '',
       began = vim.uv.hrtime(),
@@ -44,13 +46,19 @@ function M.receive(params, client)
   if event.type == 'run_started' then
     run.state, run.prompt, run.agent = 'running', event.prompt, event.agent
     run.model, run.parent, run.began = event.model, event.parentRunId, vim.uv.hrtime()
+  elseif event.type == 'tool_call_started' then
+    run.calls[event.toolCallId] = event
   elseif event.type == 'run_finished' then
     run.state, run.finished = 'finished', event
   end
   require('magent_lsp.transcript').event(run, event)
   require('magent_lsp.approval').event(run, event)
+  require('magent_lsp.dialogs').event(run, event)
   require('magent_lsp.marks').event(run, event)
   require('magent_lsp.chat').event(run, event)
+  if event.type == 'tool_call_finished' then
+    run.calls[event.toolCallId] = nil
+  end
   local data = { run_id = run.id, session_id = run.session, event = event }
   vim.api.nvim_exec_autocmds('User', { pattern = 'MagentEvent', data = data, modeline = false })
 end
@@ -140,7 +148,7 @@ end
 
 ---One short text for the status line; empty when nothing goes on.
 function M.status()
-  local waiting = #require('magent_lsp.approval').pending
+  local waiting = #require('magent_lsp.approval').pending + #require('magent_lsp.dialogs').waiting
   if waiting > 0 then
     return waiting == 1 and 'magent: waiting for you' or ('magent: waiting for you (%d)'):format(waiting)
   end

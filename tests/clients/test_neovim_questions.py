@@ -1,0 +1,195 @@
+"""What the agent asks the person in Neovim, and what it proposes; nothing takes the keys from who types."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.clients.neovim.vim import Vim
+from tests.clients.test_neovim_keys import start
+from tests.clients.test_neovim_plugin import answer, changing, config, ends, magent
+from tests.support.editors import Desk, Tmux, calling
+
+pytestmark = [pytest.mark.editor, pytest.mark.timeout(180)]
+
+TEXT = "Indent by tabs\n\nThe body says 100% why.\n"
+
+PROPOSAL = """
+_G.proposal = function()
+  for _, window in ipairs(vim.api.nvim_list_wins()) do
+    if vim.bo[vim.api.nvim_win_get_buf(window)].filetype == 'magentproposal' then return window end
+  end
+end
+"""
+
+
+@pytest.fixture
+def vim(desk: Desk) -> Iterator[Vim]:
+    """Neovim with the plugin, in the desk's file."""
+    editor = Vim(desk, config(desk) + PROPOSAL)
+    try:
+        editor.edit(desk.file)
+        editor.ready()
+        yield editor
+    finally:
+        editor.close()
+
+
+def told(desk: Desk) -> str:
+    """What the model was told of the person's answer."""
+    return str(desk.wait_requests(2)[1]["messages"][-1]["content"])
+
+
+def propose(vim: Vim, desk: Desk) -> None:
+    desk.model.queue(calling("propose", title="A message", content=TEXT), {"text": "Thanks."})
+    magent(vim, "prompt Propose a message")
+    vim.wait("_G.proposal() == vim.api.nvim_get_current_win()")
+
+
+def test_a_question_waits_until_nobody_types(vim: Vim, desk: Desk) -> None:
+    desk.model.queue(calling("ask_user", question="Which colour?", options=["blue", "red"]), {"text": "Red."})
+    vim.keys("<Esc>Go")
+    vim.wait("vim.api.nvim_get_mode().mode == 'i'")
+    vim.picks("red")
+    magent(vim, "prompt Paint it")
+    vim.wait_said("It asks as soon as you pause in normal mode: Which colour?")
+    assert vim.lua("return require('magent_lsp').status()") == "magent: waiting for you"
+    vim.keys("still typing<CR>on and on")
+    vim.wait_text("still typing\non and on")
+    assert vim.asked() == []
+    vim.keys("<Esc>")
+    ends(vim, 1)
+    assert "chose: red" in told(desk)
+    assert vim.lua("return require('magent_lsp').status()") == ""
+
+
+def test_a_question_comes_when_it_is_called(vim: Vim, desk: Desk) -> None:
+    vim.lua("require('magent_lsp.config').current.approval.idle = 1e9")
+    desk.model.queue(calling("ask_user", question="Which colour?\nOf the door."), {"text": "Red."})
+    vim.types("red")
+    magent(vim, "prompt Paint it")
+    vim.wait_said("It asks as soon")
+    magent(vim, "pending")
+    ends(vim, 1)
+    assert vim.asked()[0]["prompt"] == "Which colour?\nOf the door. "
+    assert "answered: red" in told(desk)
+
+
+def test_a_question_goes_with_its_run(vim: Vim, desk: Desk) -> None:
+    """Who leaves insert mode is not asked for what nobody waits for."""
+    desk.model.queue(calling("ask_user", question="Which colour?"))
+    vim.keys("<Esc>Go")
+    vim.wait("vim.api.nvim_get_mode().mode == 'i'")
+    magent(vim, "prompt Paint it")
+    vim.wait_said("It asks as soon")
+    magent(vim, "cancel")
+    ends(vim, 1)
+    assert vim.lua("return #require('magent_lsp.dialogs').waiting") == 0
+    vim.keys("<Esc>")
+    vim.wait("vim.api.nvim_get_mode().mode == 'n'")
+    magent(vim, "pending")
+    vim.wait_said("Nothing waits for you.")
+    assert vim.asked() == []
+
+
+def test_other_dialogs_wait_as_well(vim: Vim, desk: Desk) -> None:
+    """`:Magent trust` asks by a standard dialog of the server."""
+    (desk.root / ".magent").mkdir()
+    (desk.root / ".magent/config.yaml").write_text("hooks:\n  RunStarted:\n  - command: 'true'\n")
+    vim.keys("<Esc>Go")
+    vim.wait("vim.api.nvim_get_mode().mode == 'i'")
+    vim.picks("Trust")
+    magent(vim, "trust")
+    vim.wait_said("It asks as soon")
+    assert vim.asked() == []
+    vim.keys("<Esc>")
+    vim.wait("_G.asked[1]")
+    assert "Trust" in str(vim.asked()[0]["titles"])
+
+
+def test_a_proposal_is_changed_and_accepted(vim: Vim, desk: Desk) -> None:
+    vim.keys(" mm")
+    vim.wait("vim.bo.filetype == 'magentinput'")
+    vim.keys("<Esc>")
+    vim.wait("vim.api.nvim_get_mode().mode == 'n'")
+    propose(vim, desk)
+    assert vim.text() == TEXT + "\n"
+    winbar = vim.lua("return vim.wo.winbar")
+    assert winbar == " A message: <C-s> takes the text as it is here, ZQ refuses"
+    vim.keys("ccIndent by blanks<C-s>")
+    ends(vim, 1)
+    assert told(desk).endswith(f"counts from now on:\n{TEXT.replace('tabs', 'blanks').strip()}")
+    assert vim.lua("return _G.proposal()") is None
+    assert vim.lua("return vim.api.nvim_get_mode().mode") == "n"
+
+
+def test_a_proposal_is_accepted_as_it_is(vim: Vim, desk: Desk) -> None:
+    propose(vim, desk)
+    vim.keys("ccX<Esc>uu<C-s>")  # undo goes back to the text, and not to before it
+    ends(vim, 1)
+    assert told(desk) == "Accepted as it is."
+
+
+def test_a_proposal_is_refused(vim: Vim, desk: Desk) -> None:
+    propose(vim, desk)
+    vim.keys("ZQ")
+    ends(vim, 1)
+    assert told(desk).startswith("Rejected.")
+    assert vim.lua("return _G.proposal()") is None
+
+
+def test_a_proposal_that_was_put_away_comes_back(vim: Vim, desk: Desk) -> None:
+    propose(vim, desk)
+    vim.keys("ccMine<Esc>:q<CR>")
+    vim.wait("not _G.proposal()")
+    assert vim.lua("return require('magent_lsp').status()") == "magent: waiting for you"
+    magent(vim, "pending")
+    vim.wait("_G.proposal() == vim.api.nvim_get_current_win()")
+    vim.keys("<C-s>")
+    ends(vim, 1)
+    assert "Mine" in told(desk)
+
+
+def test_a_proposal_whose_run_ends_keeps_what_was_written(vim: Vim, desk: Desk) -> None:
+    propose(vim, desk)
+    vim.keys("ccMy own words<Esc>")
+    vim.wait_text("My own words")
+    magent(vim, "cancel")
+    ends(vim, 1)
+    vim.wait_said("The run has ended; its proposal is kept in the buffer magent://proposal/1")
+    assert "nobody waits" in vim.lua("return vim.wo.winbar")
+    assert "My own words" in vim.text()
+    assert vim.lua("return vim.fn.maparg('ZQ', 'n')") == ""
+    assert vim.lua("return require('magent_lsp').status()") == ""
+
+
+def test_a_dialog_does_not_cover_a_permission(vim: Vim, desk: Desk) -> None:
+    """The key that is meant for the one must not answer the other."""
+    both = changing(desk)["calls"] + calling("ask_user", question="Which colour?")["calls"]
+    desk.model.queue({"text": "Both.", "calls": both}, {"text": "Done."})
+    vim.types("red")
+    magent(vim, "prompt Do both")
+    answer(vim, "y")
+    ends(vim, 1)
+    assert [menu["prompt"] for menu in vim.asked()] == ["Which colour? "]
+
+
+def test_with_real_keys_and_the_editors_own_prompt(desk: Desk, tmux: Callable[..., Tmux]) -> None:
+    """What is typed while the question comes is text, and its Return answers nothing."""
+    desk.script(calling("ask_user", question="Which colour?"), {"text": "So be it."})
+    terminal = start(desk, tmux)
+    terminal.keys("Space", "m", "m")
+    terminal.wait("Ask or tell", 60)
+    terminal.type("Paint it")
+    terminal.wait("-- INSERT --")
+    terminal.keys("C-s", "i")
+    terminal.wait("magent: waiting for you", 60)
+    terminal.type("my text")
+    terminal.keys("Enter")
+    terminal.type("goes on")
+    terminal.wait(lambda screen: "my text" in screen and "goes on" in screen)
+    assert "So be it." not in terminal.screen()
+    terminal.keys("Escape")
+    terminal.wait(lambda screen: screen.rstrip().split("\n")[-1].startswith("Which colour?"), 60)
+    terminal.type("red")
+    terminal.keys("Enter")
+    terminal.wait("So be it.", 60)
