@@ -9,6 +9,7 @@
 
 ;;; Code:
 
+(require 'magent-lsp-ask)
 (require 'magent-lsp-view)
 (autoload 'diff-no-select "diff")
 
@@ -120,7 +121,7 @@ If SHORT, say them in few words."
                             (window-height . magent-lsp--fit)))))
       (when window
         (set-window-point window 1)
-        (if (magent-lsp--may-select-p)
+        (if (magent-lsp--may-select-p conn)
             (select-window window)
           (message "Magent asks: %s (%s)" (magent-lsp--reveal (plist-get request :title))
                    (substitute-command-keys
@@ -130,12 +131,19 @@ If SHORT, say them in few words."
   "Make WINDOW as high as its text, within limits."
   (fit-window-to-buffer window (max 8 (/ (frame-height) 2)) 4))
 
-(defun magent-lsp--may-select-p ()
-  "Return non-nil if the approval may take the keyboard."
+(defun magent-lsp--may-select-p (conn)
+  "Return non-nil if the approval of CONN may take the keyboard."
   (and (not (active-minibuffer-window))
        (pcase magent-lsp-select-approval
-         ('idle (magent-lsp--pause-p))
+         ('idle (and (magent-lsp--pause-p) (not (magent-lsp--asked-here-p conn))))
          (value value))))
+
+(defun magent-lsp--asked-here-p (conn)
+  "Return non-nil if the next key may answer another server than CONN."
+  (with-current-buffer (window-buffer (selected-window))
+    (and magent-lsp--connection (not (eq magent-lsp--connection conn))
+         (derived-mode-p 'magent-lsp-approval-mode 'magent-lsp-conversation-mode)
+         (magent-lsp-permissions magent-lsp--connection))))
 
 (defun magent-lsp--insert-request (request)
   "Insert all that a person must see to decide about REQUEST."

@@ -12,6 +12,45 @@
 (require 'magent-lsp-connection)
 (require 'crm)
 
+(defcustom magent-lsp-pause 1
+  "Seconds without a key after which a question may take the keyboard.
+A key that was meant for something else then answers nothing."
+  :type 'number
+  :group 'magent-lsp)
+
+(defun magent-lsp--pause-p ()
+  "Return non-nil if nobody types, so that a question may take the keyboard."
+  (let ((idle (current-idle-time)))
+    (and idle (>= (float-time idle) magent-lsp-pause))))
+
+(defun magent-lsp--at-pause (later function)
+  "Call FUNCTION, which prompts, once nobody types; it answers LATER.
+If it is quit, the answer is nil."
+  (let ((ready-p (if noninteractive #'always #'magent-lsp--pause-p)))
+    (unless (magent-lsp--free-p ready-p)
+      (message "Magent has a question for you; it comes when you stop typing"))
+    (magent-lsp--outside later function ready-p)))
+
+(defun magent-lsp--free-p (ready-p)
+  "Return non-nil if the minibuffer is free, and the function READY-P says so."
+  (and (null (active-minibuffer-window)) (funcall ready-p)))
+
+(defun magent-lsp--outside (later function &optional ready-p)
+  "Call FUNCTION once the minibuffer is free; it answers LATER.
+If READY-P is given, it must return non-nil too.  If FUNCTION is quit,
+the answer is nil."
+  (run-at-time
+   (if (magent-lsp--free-p (or ready-p #'always)) 0 0.3) nil
+   (lambda ()
+     (cond
+      ((magent-lsp--later-done later))
+      ((not (magent-lsp--free-p (or ready-p #'always)))
+       (magent-lsp--outside later function ready-p))
+      (t (condition-case err
+             (funcall function)
+           (quit (magent-lsp-answer later nil))
+           (error (magent-lsp-answer later nil (error-message-string err)))))))))
+
 (cl-defmethod magent-lsp-handle-request ((_method (eql 'window/showMessageRequest)) params later)
   "Ask the question in PARAMS; answer LATER with the chosen action.
 A permission is asked for in a buffer of its own, from the event."
@@ -30,6 +69,11 @@ A permission is asked for in a buffer of its own, from the event."
            (magent-lsp-answer
             later (cl-find choice actions :test #'equal
                            :key (lambda (action) (plist-get action :title))))))))))
+
+(defun magent-lsp--waits-p (later)
+  "Return non-nil if the server still waits for the answer LATER."
+  (and (not (magent-lsp--later-done later))
+       (magent-lsp--live-p (magent-lsp--later-conn later))))
 
 (defun magent-lsp--question (text)
   "Return TEXT as a prompt of the minibuffer."
@@ -51,6 +95,8 @@ A text that is proposed is shown in a buffer, to be changed there."
        (lambda ()
          (let ((value (magent-lsp--read-input
                        options (eq t (plist-get params :multiple)) default title message)))
+           (unless (magent-lsp--waits-p later)
+             (message "Magent: nobody waits for this answer any more"))
            (magent-lsp-answer later (and (> (length value) 0) (list :value value)))))))))
 
 (defvar-local magent-lsp--answers nil
@@ -98,9 +144,7 @@ REJECT is the answer that refuses it, or nil."
 (defun magent-lsp-proposal-accept ()
   "Accept the text as it is in this buffer, also where it is not in view."
   (interactive nil magent-lsp-proposal-mode)
-  (unless (and magent-lsp--answers
-               (not (magent-lsp--later-done magent-lsp--answers))
-               (magent-lsp--live-p (magent-lsp--later-conn magent-lsp--answers)))
+  (unless (and magent-lsp--answers (magent-lsp--waits-p magent-lsp--answers))
     (user-error "Nobody waits for this any more; the text stays here"))
   (magent-lsp-proposal--end (save-restriction
                               (widen)

@@ -39,12 +39,6 @@ It is always asked for, each time."
   :type 'boolean
   :group 'magent-lsp)
 
-(defcustom magent-lsp-pause 1
-  "Seconds without a key after which a question may take the keyboard.
-A key that was meant for something else then answers nothing."
-  :type 'number
-  :group 'magent-lsp)
-
 (defclass magent-lsp-connection (jsonrpc-process-connection)
   ((root :initarg :root :reader magent-lsp-root
          :documentation "The project's folder, with a slash at the end.")
@@ -337,39 +331,6 @@ An error may be a plist as JSON-RPC has it."
       (condition-case err
           (funcall message)
         (error (message "Magent: %s" (error-message-string err)))))))
-
-(defun magent-lsp--pause-p ()
-  "Return non-nil if nobody types, so that a question may take the keyboard."
-  (let ((idle (current-idle-time)))
-    (and idle (>= (float-time idle) magent-lsp-pause))))
-
-(defun magent-lsp--at-pause (later function)
-  "Call FUNCTION, which prompts, once nobody types; it answers LATER.
-If it is quit, the answer is nil."
-  (let ((ready-p (if noninteractive #'always #'magent-lsp--pause-p)))
-    (unless (magent-lsp--free-p ready-p)
-      (message "Magent has a question for you; it comes when you stop typing"))
-    (magent-lsp--outside later function ready-p)))
-
-(defun magent-lsp--free-p (ready-p)
-  "Return non-nil if the minibuffer is free, and the function READY-P says so."
-  (and (null (active-minibuffer-window)) (funcall ready-p)))
-
-(defun magent-lsp--outside (later function &optional ready-p)
-  "Call FUNCTION once the minibuffer is free; it answers LATER.
-If READY-P is given, it must return non-nil too.  If FUNCTION is quit,
-the answer is nil."
-  (run-at-time
-   (if (magent-lsp--free-p (or ready-p #'always)) 0 0.3) nil
-   (lambda ()
-     (cond
-      ((magent-lsp--later-done later))
-      ((not (magent-lsp--free-p (or ready-p #'always)))
-       (magent-lsp--outside later function ready-p))
-      (t (condition-case err
-             (funcall function)
-           (quit (magent-lsp-answer later nil))
-           (error (magent-lsp-answer later nil (error-message-string err)))))))))
 
 (cl-defmethod magent-lsp-handle-request ((_method (eql 'window/workDoneProgress/create)) _params later)
   "Take a progress token; answer LATER."
