@@ -14,8 +14,8 @@ HARMLESS_NAMES: Final = re.compile(
 )
 """Variables that change how a command speaks, not what it does or loads."""
 _ELSEWHERE: Final = re.compile(r"^['\":]*[/~]|\.\.|\$|`")
-_OWN_FILE: Final = re.compile(r"(?:^|[\s;&|()<>])\{([^{}\s]+)\}$")
-_COUNTER: Final = re.compile(r"[a-z]+|[\d,.-]+")
+_OWN_FILE: Final = re.compile(r"(?:^|[\s;&|()<>])\{([A-Za-z_]\w*(?:\[.*)?)\}$", re.DOTALL)
+_COUNTER: Final = re.compile(r"[a-z]+")
 
 _DECLARATIONS: Final = set_of("export declare typeset local readonly")
 _SETTERS: Final = set_of("read mapfile readarray getopts printf wait")

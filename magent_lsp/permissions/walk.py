@@ -258,7 +258,9 @@ class Walk:
 
     def own_file(self, node: "Node") -> None:
         """`{x}>file` sets `x`."""
-        if name := own_file(self.span(max(0, node.start_byte - 200), node.start_byte)):
+        if self.source.endswith(b"}", 0, node.start_byte) and (
+            name := own_file(self.span(0, node.start_byte))
+        ):
             self.assign(name)
 
     def see_herestring_redirect(self, node: "Node") -> None:

@@ -52,8 +52,8 @@ _CLASS: Final = re.compile(r"\[[!^]?\]?[^\]\s'\"\\$`/]{0,64}\]")
 _ESCAPE: Final = re.compile(
     r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL
 )
-_LONG_HEX: Final = re.compile(r"(?<!\\)(?:\\\\)*\\x\{")
-"""`\\x{2e}`, which only some shells read as one sign."""
+_UNSURE: Final = re.compile(r"\\(?:x\{|x[89a-fA-F][0-9a-fA-F]|[23][0-7]{2}|c)")
+"""Signs in `$'…'` that shells read differently, and bytes that are no signs by themselves."""
 _ANSI_SIGNS: Final = {
     "a": "\a",
     "b": "\b",
@@ -64,6 +64,7 @@ _ANSI_SIGNS: Final = {
     "r": "\r",
     "t": "\t",
     "v": "\v",
+    **dict(zip("\\'\"?", "\\'\"?", strict=True)),
 }
 
 
@@ -195,7 +196,7 @@ class _Decoder:
     def expansion(self, quoted: bool = False) -> None:
         """What begins with `$` or a backtick."""
         if not quoted and (match := self.take(_ANSI)):
-            if _LONG_HEX.search(match[1]):
+            if _UNSURE.search(match[1]):
                 self.odd, self.exact = True, False
             self.put(ansi(match[1]))
         elif not quoted and self.source.startswith('$"', self.at):
@@ -278,7 +279,7 @@ def ansi(text: str) -> str:
             return chr(int(code, 8) & 0xFF)
         if code[0] == "c" and len(code) == 2:
             return chr(ord(code[1].upper()) & 0x1F)
-        return _ANSI_SIGNS.get(code, code)
+        return _ANSI_SIGNS.get(code, match[0])
 
     value = _ESCAPE.sub(sign, text)
     return value.partition("\0")[0]
