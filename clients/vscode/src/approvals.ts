@@ -6,10 +6,9 @@ import { commands, type Disposable, EventEmitter, TabInputTextDiff, Uri, window,
 import type { Connection } from "./connection";
 import type { Conversations } from "./conversations";
 import type { Comparison, PermissionRequest, Reply } from "./protocol";
+import type { Typing } from "./typing";
 
 export const SCHEME = "magent-lsp";
-
-const QUIET_MS = 1500;
 
 interface Asked {
   requestId: string;
@@ -23,20 +22,17 @@ export class Approvals implements Disposable {
   private readonly comparisons = new Map<string, Comparison>();
   private readonly changed = new EventEmitter<Uri>();
   private readonly parts: Disposable[];
-  private typed = 0;
 
   constructor(
     private readonly conversations: Conversations,
     private readonly connection: () => Connection,
+    private readonly typing: Typing,
   ) {
     this.parts = [
       this.changed,
       workspace.registerTextDocumentContentProvider(SCHEME, {
         onDidChange: this.changed.event,
         provideTextDocumentContent: (uri) => this.texts.get(uri.toString()) ?? "",
-      }),
-      workspace.onDidChangeTextDocument(({ document, contentChanges }) => {
-        if (contentChanges.length > 0 && document === window.activeTextEditor?.document) this.typed = Date.now();
       }),
       conversations.onAnswered((requestId) => void this.close(requestId)),
     ];
@@ -73,47 +69,41 @@ export class Approvals implements Disposable {
       this.comparisons.set(request.requestId, comparison);
       void this.showSoon(request);
     } else if (requestId === undefined) {
-      await this.diff(`shown-${Date.now()}`, nameOf(uri), original, modified, title);
+      await this.diff(`shown-${Date.now()}`, nameOf(uri), original, modified, title, true);
     }
   }
 
-  /** Show the edit of a request. */
-  async show(requestId?: string): Promise<void> {
+  /** Show the edit of a request; with `preserveFocus` the person goes on where they are. */
+  async show(requestId?: string, preserveFocus = false): Promise<void> {
     const request = this.request(requestId);
     if (request?.diff === undefined) return;
     const edit = this.comparisons.get(request.requestId);
     if (edit) {
       const name = nameOf(edit.uri);
-      return this.diff(request.requestId, name, edit.original, edit.modified, `${name}: accept this edit?`);
+      return this.diff(request.requestId, name, edit.original, edit.modified, `${name}: accept this edit?`, preserveFocus);
     }
     const name = `${basename(request.paths[0] ?? request.title)}.diff`;
-    await window.showTextDocument(this.document(request.requestId, "change", name, request.diff));
+    await window.showTextDocument(this.document(request.requestId, "change", name, request.diff), { preserveFocus });
   }
 
   private request(requestId?: string): PermissionRequest | undefined {
     const { pending } = this.conversations;
-    const active = window.activeTextEditor?.document.uri;
-    const shown = active?.scheme === SCHEME ? pending.get(active.path.split("/")[1] ?? "") : undefined;
+    const shown = pending.get(requestOf(window.activeTextEditor?.document.uri) ?? "");
     return requestId ? pending.get(requestId) : (shown ?? [...pending.values()][0]);
   }
 
   // Another editor under the hands of somebody who types would swallow keys: wait for a pause.
   private async showSoon(request: PermissionRequest): Promise<void> {
     if (request.diff === undefined || !workspace.getConfiguration("magentLsp").get("approvals.diffEditor", true)) return;
-    let left = 0;
-    do {
-      await new Promise((done) => setTimeout(done, left));
-      // On a busy machine keys may be on their way to us; they are here before the window has done this.
-      await commands.executeCommand("setContext", "magentLsp.waiting", this.conversations.pending.size > 0);
-      left = this.typed + QUIET_MS - Date.now();
-    } while (left > 0);
-    if ([...this.conversations.pending.keys()][0] === request.requestId) await this.show(request.requestId);
+    await this.typing.pause();
+    // What comes unasked takes no keys: one of them might be ours.
+    if ([...this.conversations.pending.keys()][0] === request.requestId) await this.show(request.requestId, true);
   }
 
-  private async diff(id: string, name: string, before: string, after: string, title: string): Promise<void> {
+  private async diff(id: string, name: string, before: string, after: string, title: string, preserveFocus: boolean): Promise<void> {
     const left = this.document(id, "before", name, before);
     const right = this.document(id, "after", name, after);
-    await commands.executeCommand("vscode.diff", left, right, title, { preview: true });
+    await commands.executeCommand("vscode.diff", left, right, title, { preview: true, preserveFocus });
   }
 
   private document(id: string, side: string, name: string, text: string): Uri {
@@ -131,6 +121,11 @@ export class Approvals implements Disposable {
     for (const uri of [...this.texts.keys()]) if (isOf(Uri.parse(uri), requestId)) this.texts.delete(uri);
     this.comparisons.delete(requestId);
   }
+}
+
+/** The request whose edit a document of ours shows. */
+export function requestOf(uri: Uri | undefined): string | undefined {
+  return uri?.scheme === SCHEME ? uri.path.split("/")[1] : undefined;
 }
 
 function isOf(uri: Uri, requestId: string): boolean {

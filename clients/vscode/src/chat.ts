@@ -8,7 +8,9 @@ import type { Choices } from "./choices";
 import type { Connection } from "./connection";
 import { type Conversations, placeWords } from "./conversations";
 import type { Started } from "./protocol";
+import type { Questions } from "./questions";
 import { shortModel } from "./status";
+import type { Typing } from "./typing";
 import type { FromView, ToView } from "./view";
 
 export class Chat implements WebviewViewProvider, Disposable {
@@ -21,12 +23,18 @@ export class Chat implements WebviewViewProvider, Disposable {
     private readonly conversations: Conversations,
     private readonly connection: Connection,
     private readonly choices: Choices,
+    private readonly questions: Questions,
+    private readonly typing: Typing,
   ) {
     this.listeners = [
       conversations.onChange((changes) => this.tell({ type: "change", changes })),
       conversations.onShow(() => this.show()),
       conversations.onState(() => this.state()),
       conversations.onStarted(() => void this.reveal()),
+      questions.onChange(() => this.ask()),
+      questions.onAsked((question) => {
+        if (!this.view?.visible) void questions.announce(question);
+      }),
       window.onDidChangeTextEditorSelection(() => this.state()),
       window.onDidChangeActiveTextEditor(() => this.state()),
     ];
@@ -73,6 +81,12 @@ export class Chat implements WebviewViewProvider, Disposable {
         return this.send(message.text, message.withPlace);
       case "reply":
         return void (await commands.executeCommand("magentLsp.answer", message.reply, message.requestId));
+      case "answer":
+        return this.questions.answer(message.id, message.value);
+      case "showText":
+        return this.questions.show(message.id);
+      case "typing":
+        return this.typing.note();
       case "open":
         return open(message.path);
       case "diff":
@@ -92,6 +106,7 @@ export class Chat implements WebviewViewProvider, Disposable {
   private async ready(): Promise<void> {
     this.show();
     this.state();
+    this.ask();
     if (this.wanted) this.tell(this.wanted);
     if (!this.connection.ready) return;
     const found = await this.connection.execute<{ name: string; description: string }[]>("magent.slashCommands");
@@ -133,6 +148,10 @@ export class Chat implements WebviewViewProvider, Disposable {
       place: words(window.activeTextEditor),
       ready: this.connection.ready,
     });
+  }
+
+  private ask(): void {
+    this.tell({ type: "questions", questions: this.questions.open });
   }
 
   private tell(message: ToView): void {
@@ -179,6 +198,7 @@ function page(webview: Webview, root: Uri): string {
 </head>
 <body>
 <main id="thread" role="log" aria-live="polite"></main>
+<section id="questions" aria-label="Questions" aria-live="polite"></section>
 <form id="composer">
 <ul id="completions" hidden></ul>
 <textarea id="input" rows="2" aria-label="Message"></textarea>

@@ -1,14 +1,15 @@
 // The commands of the palette, of menus and of keys.
 
-import { commands, type Disposable, type TextEditor, window, workspace } from "vscode";
+import { commands, type Disposable, type TextEditor, type Uri, window, workspace } from "vscode";
 
-import type { Approvals } from "./approvals";
+import { type Approvals, requestOf } from "./approvals";
 import { Chat } from "./chat";
 import type { Choices } from "./choices";
 import type { Connection } from "./connection";
 import type { Conversations } from "./conversations";
 import { linesOf, lineWords } from "./lines";
 import type { Reply, Started } from "./protocol";
+import type { Questions } from "./questions";
 import { showMenu } from "./status";
 
 export interface Parts {
@@ -16,6 +17,7 @@ export interface Parts {
   connection: Connection;
   choices: Choices;
   approvals: Approvals;
+  questions: Questions;
   chat: Chat;
 }
 
@@ -30,7 +32,7 @@ interface Session {
 
 /** Register them all. */
 export function registerCommands(parts: Parts): Disposable[] {
-  const { conversations, connection, choices, approvals, chat } = parts;
+  const { conversations, connection, choices, approvals, questions, chat } = parts;
   const all: Record<string, (...args: never[]) => unknown> = {
     prompt: () => prompt(parts),
     edit: () => edit(parts),
@@ -40,9 +42,9 @@ export function registerCommands(parts: Parts): Disposable[] {
     newChat: () => (conversations.show(undefined), chat.focus()),
     sessions: () => sessions(parts),
     cancel: (runId?: string) => connection.execute("magent.cancel", runId ? { runId } : {}),
-    answer: (reply?: Reply, requestId?: string) => approvals.answer(reply, requestId),
-    accept: () => approvals.answer("allow_once"),
-    reject: () => approvals.answer("reject"),
+    answer: (reply?: Reply, requestId?: string) => answer(parts, reply, requestId),
+    accept: (uri?: Uri) => decide(parts, "allow_once", uri),
+    reject: (uri?: Uri) => decide(parts, "reject", uri),
     rejectSaying: (requestId?: string) => approvals.rejectSaying(requestId),
     showDiff: (requestId?: string) => approvals.show(requestId),
     undo: (runId?: string) => takeBack(parts, "undo", runId),
@@ -54,7 +56,7 @@ export function registerCommands(parts: Parts): Disposable[] {
     settings: () => commands.executeCommand("workbench.action.openSettings", "@ext:magent-lsp.magent-lsp"),
     restart: () => connection.restart(),
     log: () => connection.showLog(),
-    menu: () => showMenu(conversations, connection),
+    menu: () => showMenu(conversations, connection, questions),
   };
   return Object.entries(all).map(([name, run]) => commands.registerCommand(`magentLsp.${name}`, run));
 }
@@ -63,6 +65,19 @@ function editor(): TextEditor | undefined {
   const active = window.activeTextEditor;
   if (!active) void window.showInformationMessage("Magent: open a file first.");
   return active;
+}
+
+async function answer({ conversations, approvals, questions }: Parts, reply?: Reply, requestId?: string): Promise<void> {
+  const asked = !reply && !requestId && conversations.pending.size === 0 && questions.open.length > 0;
+  await (asked ? questions.pick() : approvals.answer(reply, requestId));
+}
+
+/** Accept or reject what is at `uri`, in whose title bar the person clicked, else what they are in, else what waits. */
+async function decide({ conversations, approvals, questions }: Parts, reply: "allow_once" | "reject", uri?: Uri): Promise<void> {
+  const at = uri ?? window.activeTextEditor?.document.uri;
+  const question = questions.at(at) ?? (conversations.pending.size > 0 ? undefined : questions.open[0]);
+  if (question && !requestOf(at)) await questions.decide(question.id, reply === "allow_once");
+  else await approvals.answer(reply, uri && requestOf(uri));
 }
 
 async function prompt({ connection, choices }: Parts): Promise<void> {

@@ -1,24 +1,24 @@
 // What the server asks of the editor: to save, to show a diff, to ask the person.
 
-import { Uri, window, workspace } from "vscode";
-import type { LanguageClient, MessageActionItem, ShowMessageRequestParams } from "vscode-languageclient/node";
+import { type CancellationToken, Uri, window, workspace } from "vscode";
+import { type LanguageClient, type MessageActionItem, type ShowMessageRequestParams, State } from "vscode-languageclient/node";
 
 import type { Approvals } from "./approvals";
 import type { Conversations } from "./conversations";
 import type { Comparison, PermissionRequest } from "./protocol";
+import type { Input, Questions } from "./questions";
 
-interface Input {
-  title: string;
-  message: string;
-  options?: string[];
-  multiple?: boolean;
-  default?: string;
+export interface Parts {
+  conversations: Conversations;
+  approvals: Approvals;
+  questions: Questions;
 }
 
 /** Serve the server's requests of this kind. */
-export function serveDialogs(client: LanguageClient, conversations: Conversations, approvals: Approvals): void {
+export function serveDialogs(client: LanguageClient, { conversations, approvals, questions }: Parts): void {
   client.onRequest("magent/save", save);
-  client.onRequest("magent/input", input);
+  client.onRequest("magent/input", (input: Input, token: CancellationToken) => questions.ask(input, token));
+  client.onDidChangeState(({ newState }) => newState === State.Stopped && questions.abandon());
   client.onRequest("magent/showDiff", async (comparison: Comparison) => {
     await approvals.offer(comparison);
     return null;
@@ -37,16 +37,6 @@ async function save({ uris }: { uris: string[] }): Promise<{ saved: string[] }> 
     if (wanted.has(uri) && (!document.isDirty || (await document.save()))) saved.push(uri);
   }
   return { saved };
-}
-
-async function input(question: Input): Promise<{ value: string | string[] } | null> {
-  const { title, message: placeHolder, options, multiple } = question;
-  const common = { title, placeHolder, ignoreFocusOut: true };
-  let value: string | string[] | undefined;
-  if (!options) value = await window.showInputBox({ title, prompt: placeHolder, value: question.default, ignoreFocusOut: true });
-  else if (multiple) value = await window.showQuickPick(options, { ...common, canPickMany: true });
-  else value = await window.showQuickPick(options, common);
-  return value === undefined ? null : { value };
 }
 
 /** Whether a dialog repeats a request that the chat and the diff editor show already. */

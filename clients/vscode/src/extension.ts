@@ -9,25 +9,32 @@ import { registerCommands } from "./commands";
 import { Connection } from "./connection";
 import { Conversations } from "./conversations";
 import { serveDialogs } from "./dialogs";
+import { Questions } from "./questions";
 import { Status } from "./status";
 import { Targets } from "./targets";
+import { Typing } from "./typing";
 
 let connection: Connection | undefined;
 
 export async function activate(context: ExtensionContext): Promise<void> {
   const conversations = new Conversations();
   const choices = new Choices(context, () => conversations.says(conversations.doing));
-  const approvals = new Approvals(conversations, () => opened);
-  const opened = new Connection(context, conversations, choices, (client) => serveDialogs(client, conversations, approvals));
-  const chat = new Chat(context.extensionUri, conversations, opened, choices);
+  const typing = new Typing();
+  const questions = new Questions();
+  const approvals = new Approvals(conversations, () => opened, typing);
+  const parts = { conversations, approvals, questions };
+  const opened = new Connection(context, conversations, choices, (client) => serveDialogs(client, parts));
+  const chat = new Chat(context.extensionUri, conversations, opened, choices, questions, typing);
   connection = opened;
   context.subscriptions.push(
+    typing,
+    questions,
     approvals,
     chat,
-    new Status(conversations, opened),
+    new Status(conversations, opened, questions),
     new Targets(conversations),
     window.registerWebviewViewProvider("magentLsp.chat", chat, { webviewOptions: { retainContextWhenHidden: true } }),
-    ...registerCommands({ conversations, connection: opened, choices, approvals, chat }),
+    ...registerCommands({ ...parts, connection: opened, choices, chat }),
   );
   await opened.start();
 }

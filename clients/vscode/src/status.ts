@@ -4,6 +4,7 @@ import { commands, type Disposable, type QuickPickItem, QuickPickItemKind, Statu
 
 import type { Connection } from "./connection";
 import type { Conversations } from "./conversations";
+import type { Questions } from "./questions";
 
 interface Entry extends QuickPickItem {
   command?: string;
@@ -13,28 +14,29 @@ const LONG = 40;
 
 export class Status implements Disposable {
   private readonly item: StatusBarItem;
-  private readonly listener: Disposable;
+  private readonly listeners: Disposable[];
 
   constructor(
     private readonly conversations: Conversations,
     private readonly connection: Connection,
+    private readonly questions: Questions,
   ) {
     this.item = window.createStatusBarItem("magentLsp.status", StatusBarAlignment.Right, 90);
     this.item.name = "Magent";
     this.item.command = "magentLsp.menu";
     this.item.show();
-    this.listener = conversations.onState(() => this.update());
+    this.listeners = [conversations.onState(() => this.update()), questions.onChange(() => this.update())];
     this.update();
   }
 
   dispose(): void {
     this.item.dispose();
-    this.listener.dispose();
+    for (const listener of this.listeners) listener.dispose();
   }
 
   private update(): void {
     const { pending, running, agent, model, costUsd, doing } = this.conversations;
-    const [request] = pending.values();
+    const [request] = [...pending.values(), ...this.questions.open];
     const run = this.conversations.runHere ?? [...running.values()][0];
     const cost = costUsd >= 0.001 ? ` · $${costUsd.toFixed(costUsd < 0.1 ? 3 : 2)}` : "";
     this.item.backgroundColor = undefined;
@@ -47,16 +49,17 @@ export class Status implements Disposable {
     else this.item.text = "$(sparkle) Magent";
     this.item.tooltip = tooltip(agent, model, costUsd, this.connection.ready);
     void commands.executeCommand("setContext", "magentLsp.running", running.size > 0);
-    void commands.executeCommand("setContext", "magentLsp.waiting", pending.size > 0);
+    void commands.executeCommand("setContext", "magentLsp.waiting", request !== undefined);
     void commands.executeCommand("setContext", "magentLsp.changed", this.conversations.changed.length > 0);
   }
 }
 
 /** The menu of the status bar item. */
-export async function showMenu(conversations: Conversations, connection: Connection): Promise<void> {
+export async function showMenu(conversations: Conversations, connection: Connection, questions: Questions): Promise<void> {
   const { pending, running, changed } = conversations;
+  const waiting = pending.size + questions.open.length;
   const now: Entry[] = [
-    ...(pending.size > 0 ? [entry("$(bell-dot) Answer the open question…", "answer")] : []),
+    ...(waiting > 0 ? [entry("$(bell-dot) Answer the open question…", "answer")] : []),
     ...(running.size > 0 ? [entry("$(debug-stop) Cancel what runs", "cancel")] : []),
     ...(changed.length > 0 ? [entry("$(discard) Undo the last run", "undo"), entry("$(redo) Redo it", "redo")] : []),
   ];

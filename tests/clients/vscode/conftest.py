@@ -14,7 +14,10 @@ from tests.support.editors import Desk, missing, need
 
 if importlib.util.find_spec("playwright") is None and os.environ.get("CI", "").lower() != "true":
     # The everyday tests do without it; these could not even be collected.
-    collect_ignore = [f"test_{name}.py" for name in ("chat", "chat_documents", "edits", "scoped", "stock")]
+    collect_ignore = [
+        f"test_{name}.py"
+        for name in ("chat", "chat_documents", "edits", "guests", "questions", "scoped", "stock")
+    ]
 
 CHROMIUM = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),

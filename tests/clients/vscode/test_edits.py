@@ -82,6 +82,10 @@ def test_a_rejected_edit_changes_nothing(desk: Desk, open_window: Open) -> None:
     window.select_lines(13, 15)
     waiting(window)
     window.diff_tab().wait_for()
+    # It came unasked: until the person is in it, the key is what it is in a text.
+    window.press("Control+Backspace")
+    window.page.locator(".monaco-diff-editor .modified .view-line").first.click()
+    assert window.chat.button("Allow once").is_visible()
     window.press("Control+Backspace")
     window.chat.item("end", "you rejected a step").wait_for()
     window.diff_tab().wait_for(state="detached")
@@ -175,6 +179,30 @@ def test_nobody_who_types_loses_keys_to_a_diff(desk: Desk, open_window: Open) ->
     text = window.wait_text("removesuffix")
     assert typed in text
     assert NEW in text
+
+
+def test_nobody_who_writes_in_the_chat_answers_by_a_key_of_a_text(desk: Desk, open_window: Open) -> None:
+    edit = calling("edit_file", path=desk.name, old_string=OLD, new_string=NEW)
+    desk.model.queue({**edit, "text": ["I look ", "into it."], "hold": True}, {"text": "Done."})
+    window = open_window()
+    window.open(desk.name)
+    window.run("Magent: Open the Chat")
+    chat = window.chat
+    chat.send("Improve it")
+    chat.item("text", "I look").wait_for()
+    box = chat.frame.locator("#input:focus")
+    box.wait_for()
+    desk.model.release()
+    typed = " ".join(f"word{number}" for number in range(20))
+    window.page.keyboard.type(typed, delay=40)
+    chat.button("Allow once").wait_for()
+    window.page.locator(".monaco-diff-editor .line-insert").first.wait_for()
+    window.type(" last")
+    window.press("Control+Backspace")
+    assert box.input_value() == f"{typed} "
+    window.picture("typing-in-the-chat")
+    chat.button("Allow once").click()
+    chat.item("end", "1 edit applied").wait_for()
 
 
 @pytest.mark.covers("new file")

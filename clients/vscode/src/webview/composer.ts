@@ -23,7 +23,10 @@ export class Composer {
       this.send();
     });
     this.input.addEventListener("keydown", (event) => this.key(event));
-    this.input.addEventListener("input", () => this.complete());
+    this.input.addEventListener("input", () => {
+      say({ type: "typing" });
+      this.complete();
+    });
     this.place.addEventListener("click", () => {
       this.withPlace = !this.withPlace;
       this.place.classList.toggle("off", !this.withPlace);

@@ -2,6 +2,7 @@
 
 import type { Change, Item } from "../thread";
 import type { FromView, ToView } from "../view";
+import { Asking } from "./asking";
 import { Composer, element } from "./composer";
 import { render, renderText } from "./render";
 
@@ -11,6 +12,7 @@ const api = acquireVsCodeApi();
 const say = (message: FromView): void => api.postMessage(message);
 const thread = element("thread");
 const composer = new Composer(say);
+const asking = new Asking(element("questions"), say);
 const texts = new Map<string, string>();
 const stale = new Set<string>();
 
@@ -94,6 +96,8 @@ window.addEventListener("message", ({ data }: MessageEvent<ToView>) => {
     case "commands":
       composer.commands = data.commands;
       return;
+    case "questions":
+      return asking.show(data.questions);
     case "focus":
       return composer.focus(data.text);
   }

@@ -183,7 +183,7 @@ function details(summary: string | HTMLElement, content: HTMLElement): HTMLEleme
   return box;
 }
 
-function button(title: string, look: string, click: () => void): HTMLButtonElement {
+export function button(title: string, look: string, click: () => void): HTMLButtonElement {
   const element = document.createElement("button");
   element.type = "button";
   element.className = look;
@@ -192,7 +192,7 @@ function button(title: string, look: string, click: () => void): HTMLButtonEleme
   return element;
 }
 
-function make(tag: string, look: string, text?: string): HTMLElement {
+export function make(tag: string, look: string, text?: string): HTMLElement {
   const element = document.createElement(tag);
   element.className = look;
   if (text !== undefined) element.textContent = text;
