@@ -6,6 +6,9 @@ import { linesOf, lineWords } from "./lines";
 import type { Envelope, PermissionRequest, Range, RunFinished, Started } from "./protocol";
 import { type Change, Thread } from "./thread";
 
+/** What the server calls the agent of another program. */
+const GUEST = "guest";
+
 export interface Running {
   runId: string;
   sessionId: string;
@@ -30,7 +33,7 @@ export class Conversations {
   readonly running = new Map<string, Running>();
   /** Requests that wait for an answer, oldest first. */
   readonly pending = new Map<string, PermissionRequest>();
-  /** Runs that changed something, oldest first; the last one is what `undo` means. */
+  /** Runs that changed something, the one whose change is the oldest first; the last one is what `undo` means. */
   readonly changed: string[] = [];
   /** The conversation that the chat shows. */
   current: Thread | undefined;
@@ -69,6 +72,10 @@ export class Conversations {
       case "run_started":
       case "target_updated":
         if (!this.nested.has(runId)) this.targets.fire({ runId, uri: event.uri, range: event.range });
+        break;
+      case "edit_applied":
+        // The run of another program's agent ends a while after its last call; what it changed, it changed now.
+        if (event.outcome === "applied" && this.running.get(runId)?.agent === GUEST) this.hasChanged(runId);
         break;
       case "permission_requested":
         this.pending.set(event.requestId, event);
@@ -153,7 +160,7 @@ export class Conversations {
     const thread = this.thread(sessionId);
     // The newest run is what a person wants to see, unless they look at one that is still at work, or it is
     // that of another program's agent.
-    if (event.agent !== "guest" && thread !== this.current && !this.runHere) this.show(thread);
+    if (event.agent !== GUEST && thread !== this.current && !this.runHere) this.show(thread);
     this.started.fire(run);
   }
 
@@ -161,7 +168,15 @@ export class Conversations {
     this.running.delete(runId);
     this.targets.fire({ runId });
     this.costUsd += event.usage.costUsd ?? 0;
-    if (event.edits.some((edit) => edit.outcome === "applied")) this.changed.push(runId);
+    const wasCounted = this.changed.includes(runId);
+    if (!wasCounted && event.edits.some((edit) => edit.outcome === "applied")) this.hasChanged(runId);
+  }
+
+  /** From now on a run is the last one that changed something. */
+  private hasChanged(runId: string): void {
+    const at = this.changed.indexOf(runId);
+    if (at >= 0) this.changed.splice(at, 1);
+    this.changed.push(runId);
   }
 }
 
