@@ -13,6 +13,8 @@ local M = {}
 ---@field calls table<string, table> the events of calls that have begun and not ended, by their ids
 ---@field began integer
 ---@field finished table? the event `run_finished`
+---@field landed integer? when its edits came to the person's notice, counted up
+---@field undone boolean? whether they were taken back
 
 ---@type table<string, magent.Run>
 M.all = {}
@@ -20,8 +22,22 @@ M.all = {}
 -- Ids in the order in which they began.
 local order = {}
 
+-- How often edits have come to the person's notice.
+local landings = 0
+
 -- The last text of each progress token, and the order of tokens.
 local progress = {}
+
+---Its edits are the last ones now: those of a person's own run when it ends; those of an agent of another program,
+---whose run goes on for a while after its last call, as they are made.
+local function land(run, event)
+  local guest = run.agent == 'guest'
+  local edited = guest and event.type == 'edit_applied' and event.outcome == 'applied'
+  if edited or (not guest and event.type == 'run_finished' and M.applied(run) > 0) then
+    landings = landings + 1
+    run.landed, run.undone = landings, false
+  end
+end
 
 ---Takes one event; the parts that show it are told, then `User MagentEvent`.
 function M.receive(params, client)
@@ -51,6 +67,7 @@ function M.receive(params, client)
   elseif event.type == 'run_finished' then
     run.state, run.finished = 'finished', event
   end
+  land(run, event)
   require('magent_lsp.transcript').event(run, event)
   require('magent_lsp.approval').event(run, event)
   require('magent_lsp.dialogs').event(run, event)
@@ -95,15 +112,14 @@ function M.busy(session, root)
   return found
 end
 
----The runs of a project that changed a file, the newest first.
+---The runs of a project that changed a file, the last one first.
 function M.with_edits(root)
-  local found = {}
-  for index = #order, 1, -1 do
-    local run = M.all[order[index]]
-    if run.finished and not run.parent and M.applied(run) > 0 and M.is_in(run, root) then
-      table.insert(found, run)
-    end
-  end
+  local found = vim.tbl_filter(function(run)
+    return run.landed and not run.parent and M.is_in(run, root)
+  end, vim.tbl_values(M.all))
+  table.sort(found, function(one, other)
+    return one.landed > other.landed
+  end)
   return found
 end
 
