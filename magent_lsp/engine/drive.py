@@ -36,7 +36,7 @@ from magent_lsp.engine.prompt import system_prompt, user_turn
 from magent_lsp.engine.run import Host, Run
 from magent_lsp.engine.runs import Runs
 from magent_lsp.engine.scopes import Target
-from magent_lsp.engine.served import Served
+from magent_lsp.engine.served import Served, take_words
 from magent_lsp.engine.session_hooks import SessionHooks
 from magent_lsp.engine.skills import load_skill
 from magent_lsp.engine.slash import Builtin, Expanded, agent_at_work, expand_prompt
@@ -128,6 +128,9 @@ class Driver:
 
     async def drive(self, run: Run) -> StopReason:
         """Carry a run to its end; raises what stopped it."""
+        if run.guest is not None:
+            run.guest.enter()
+            run.place = self.place(run.session, run.guest)
         if run.parent is None:
             run.snapshot = await asyncio.to_thread(self._load, run.session.folder)
             run.agent = choose_agent(run.request, run.session, run.snapshot, child=False)
@@ -148,6 +151,8 @@ class Driver:
             watch_tree(run)
             await subagents.end()
             await run.hooks.close()
+            if run.guest is not None:
+                run.guest.unheard = take_words(run)
 
     async def _work(self, run: Run, executor: Executor, subagents: Subagents) -> StopReason:
         told = ""

@@ -17,7 +17,7 @@ from magent_lsp.core.request import StopReason
 from magent_lsp.core.tool import READ
 from magent_lsp.engine.compaction import CompactionPlan, compact, message_id
 from magent_lsp.engine.executor import Executor
-from magent_lsp.engine.guest import Guest, GuestCall
+from magent_lsp.engine.guest import Guest, GuestCall, with_words
 from magent_lsp.engine.permit import Rejected
 from magent_lsp.engine.run import Run
 from magent_lsp.tools.diagnostics import NO_PROBLEMS
@@ -60,6 +60,8 @@ class Served:
         wish = ToolCall(id=call.id, name=call.name, arguments=call.arguments)
         beside = contextlib.nullcontext() if self._executor.is_concurrent(wish) else self._changing
         async with beside:
+            if not self._guest.begin(call):
+                return
             run.session.append(
                 AssistantMessage(
                     id=_message_id(), tool_calls=(wish,), finish="tool_calls", model=self._guest.name
@@ -68,7 +70,7 @@ class Served:
             try:
                 result = await self._executor.execute(wish)
             except Rejected as error:
-                call.give(_result(call, str(error)))
+                call.give(self._with_words(_result(call, str(error))))
                 raise
             except asyncio.CancelledError:
                 call.left = self._recorded(call.id)
@@ -89,15 +91,7 @@ class Served:
 
     def _with_words(self, result: ToolMessage) -> ToolMessage:
         """The result with what the person said to the run meanwhile."""
-        run = self._run
-        said = []
-        while run.incoming:
-            run.session.append(run.incoming.pop(0))
-            said.append(run.session.messages[-1].text)
-        if not said:
-            return result
-        words = "\n".join(said)
-        return replace(result, text=f"{result.text}\n\n[The user says to you, in the editor:]\n{words}")
+        return with_words(result, take_words(self._run))
 
     def _recorded(self, call_id: str) -> str:
         """What the session says became of a call."""
@@ -107,6 +101,15 @@ class Served:
     def _idle(self) -> None:
         self._run.state, self._run.doing = "thinking", f"waiting for {self._guest.name}"
         _trim(self._run)
+
+
+def take_words(run: Run) -> list[str]:
+    """What the person said to a run since this was asked last; it is in the session from now on."""
+    said = []
+    while run.incoming:
+        run.session.append(run.incoming.pop(0))
+        said.append(run.session.messages[-1].text)
+    return said
 
 
 def _trim(run: Run) -> None:

@@ -187,6 +187,7 @@ class Edge:
         if self._closed:
             return
         self.app.reload(client_settings=merge(self._options, self._section), folders=self.folders())
+        self.guests.renew()
         self.spawn(self._load(), name="reload")
 
     async def _load(self) -> None:

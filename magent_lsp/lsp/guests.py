@@ -47,10 +47,16 @@ class Guests:
             raise CallerError("The editor is shutting down.")
         started = self.app.start(request, guest)
         watch, title = self._edge.watch, f"Magent: {guest.name}"
-        watched = Watched(title=title, prompt=request.prompt, step=f"waiting for {guest.name}")
+        step = f"waiting for {guest.name}"
+        watched = Watched(title=title, prompt=request.prompt, step=step, guest=True)
         watch.follow(started.run_id, watched)
         watch.listen(started.run_id, listener)
         return started
+
+    def renew(self) -> None:
+        """What was read of the settings is forgotten: the next call of each guest reads them again."""
+        if self._listener is not None:
+            self._listener.renew()
 
     async def follow(self) -> None:
         """Listen, or no more, as the settings of the workspace folders say; they are read already."""

@@ -49,6 +49,10 @@ class Watched:
     """Where the agent stands in its list, shown while it thinks."""
     uris: dict[str, None] = field(default_factory=dict)
     """Files that the run changed, or may have, in order."""
+    edited: int = 0
+    """Which edit of all was its last one."""
+    guest: bool = False
+    """Another program's agent works in it, and it goes on for a while after each call."""
     listeners: list[Listener] = field(default_factory=list)
     finished: bool = False
 
@@ -59,6 +63,7 @@ class Watch:
     def __init__(self, edge: "Edge") -> None:
         self._edge = edge
         self._runs: dict[str, Watched] = {}
+        self._edits = 0
         self.progress = Progress(edge.server, edge.cancel)
         self.outcomes = Outcomes(edge)
 
@@ -87,7 +92,9 @@ class Watch:
             case RunStarted(parent_run_id=parent) if parent is not None:
                 run.parent = parent
             case EditApplied(uri=uri, outcome="applied" | "diverged" | "unknown"):
-                self._run(self._root(event.run_id)).uris[uri] = None
+                root = self._run(self._root(event.run_id))
+                self._edits += 1
+                root.uris[uri], root.edited = None, self._edits
             case TodoUpdated(items=items):
                 run.step = step_of(items)
             case RunFinished() as finished:
@@ -135,15 +142,13 @@ class Watch:
         return any(problem.message in message for problem in self._edge.app.problems)
 
     def last_with_edits(self) -> tuple[str, Watched] | None:
-        """The run that ended last and changed something; for undo."""
-        return next(
-            (
-                (run_id, run)
-                for run_id, run in reversed(self._runs.items())
-                if run.finished and run.uris and run.parent is None
-            ),
-            None,
-        )
+        """The run that changed something last, of those that ended and those of guests; for undo."""
+        undoable = [
+            (run_id, run)
+            for run_id, run in self._runs.items()
+            if (run.finished or run.guest) and run.uris and run.parent is None
+        ]
+        return max(undoable, key=lambda each: each[1].edited, default=None)
 
     def _run(self, run_id: str) -> Watched:
         return self._runs.setdefault(run_id, Watched(title="Magent"))

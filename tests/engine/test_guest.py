@@ -87,3 +87,37 @@ async def test_what_is_left_over_is_answered_in_words(begun: bool) -> None:
     assert answer.text == ("It is half done." if begun else "Nothing was done.") + " The editor closed."
     assert answer.status == "cancelled"
     assert not guest.offer(a_call())
+
+
+async def test_a_run_that_retires_gives_back_what_it_has_not_begun_and_ends_with_the_rest() -> None:
+    guest = Guest("x", patience=60)
+    calls = [a_call(name) for name in ("at work", "taken", "waiting", "unwanted")]
+    for call in calls:
+        guest.offer(call)
+    assert guest.retire() == [], "its rules are read when it begins"
+    guest.enter()
+    at_work, taken, waiting, unwanted = calls
+    assert await guest.next() is at_work
+    assert guest.begin(at_work)
+    assert await guest.next() is taken
+    unwanted.answer.cancel()
+    assert guest.retire() == [taken, waiting]
+    assert not guest.begin(taken), "another run will"
+    assert not guest.offer(a_call())
+    end = asyncio.create_task(guest.next())
+    await asyncio.sleep(0)
+    at_work.give(message(at_work))
+    async with asyncio.timeout(5):
+        assert await end is None
+    assert not guest.dismiss("It has ended.")
+    assert not taken.answer.done()
+
+
+async def test_an_idle_run_that_retires_ends_at_once() -> None:
+    guest = Guest("x", patience=60)
+    guest.enter()
+    end = asyncio.create_task(guest.next())
+    await asyncio.sleep(0)
+    guest.retire()
+    async with asyncio.timeout(5):
+        assert await end is None

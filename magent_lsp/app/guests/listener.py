@@ -7,6 +7,7 @@ import secrets
 import socket
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -73,15 +74,21 @@ class Listener:
         logger.info("agents of other programs are let in at %s", path or f"port {self._door.port}")
 
     async def tell(self, folders: Sequence[Path]) -> None:
-        """Tell of these folders from now on; agents that are in one of them stay, others are sent out."""
+        """Tell of these folders from now on; agents that stand in one of them stay, others are sent out."""
         door, note = self._door, self._note
         if door is None or note is None or door.folders == tuple(folders):
             return
-        self._door = Door(**{**door.__dict__, "folders": tuple(folders)})
+        self._door = replace(door, folders=tuple(folders))
         for task, peer in list(self._peers.items()):
             if peer.folder is not None and peer.folder not in folders:
                 task.cancel()
+        self.renew()
         await asyncio.to_thread(doors.tell, note, self._door)
+
+    def renew(self) -> None:
+        """Folders or rules may be others now: they count from the next call on, also for those who are in."""
+        for peer in list(self._peers.values()):
+            peer.renew()
 
     async def close(self) -> None:
         """Let nobody in any more, and send everybody out."""

@@ -53,30 +53,35 @@ class Peer:
         self._calls: dict[int, asyncio.Task[None]] = {}
         self.folder: Path | None = None
         """Where the guest stands, once it was let in."""
+        self._visit: Visit | None = None
 
     async def converse(self) -> None:
         """Take messages until the guest leaves, then end its calls and its run."""
-        visit: Visit | None = None
         try:
             messages = frames(self._reader, lambda: self._most)
-            visit = await self._admit(messages)
-            if visit is not None:
-                await self._listen(messages, visit)
+            self._visit = await self._admit(messages)
+            if self._visit is not None:
+                await self._listen(messages, self._visit)
         except BadFrame as error:
             self._send("refused", why=str(error))
         except asyncio.CancelledError:
-            await self._see_off(visit)
+            await self._see_off()
             raise
         finally:
             for call in list(self._calls.values()):
                 call.cancel()
-            if visit is not None:
-                await visit.end()
+            if self._visit is not None:
+                await self._visit.end()
 
-    async def _see_off(self, visit: Visit | None) -> None:
+    def renew(self) -> None:
+        """Folders or rules may be others now: they count from the next call on."""
+        if self._visit is not None:
+            self._visit.renew()
+
+    async def _see_off(self) -> None:
         """The door closes: what is at work is ended, and its caller told what became of it."""
-        if visit is not None:
-            visit.stop()
+        if self._visit is not None:
+            self._visit.stop()
         if self._calls:
             await asyncio.wait(list(self._calls.values()), timeout=STOP_SECONDS)
         self._send("refused", why="The editor lets no other agents in any more.")

@@ -11,9 +11,9 @@ from typing import Any, Final
 from magent_lsp.app.guests.house import House
 from magent_lsp.core.errors import CallerError, MagentError
 from magent_lsp.core.events import PermissionRequested, RunEvent, RunFinished, ToolCallEvent
-from magent_lsp.core.messages import ToolMessage
+from magent_lsp.core.messages import ToolMessage, ToolStatus
 from magent_lsp.core.request import RunRequest
-from magent_lsp.engine.guest import GUEST_AGENT, Guest, GuestCall
+from magent_lsp.engine.guest import GUEST_AGENT, Guest, GuestCall, with_words
 
 Waiting = Callable[[str], None]
 """Told in words that a call waits for the person."""
@@ -37,9 +37,14 @@ class Visit:
         self.folder = folder
         self._session: str | None = None
         self._guest: Guest | None = None
-        self._run = ""
+        """Of the newest run."""
+        self._runs: dict[str, asyncio.Task[None]] = {}
+        """Runs that have not ended, and who waits for that."""
         self._waiting: dict[str, Waiting] = {}
-        self._following: set[asyncio.Task[None]] = set()
+        self._ended = ""
+        """Why the next call is refused: the person ended a run when there was no call to tell it to."""
+        self._said: list[str] = []
+        """What the person said, for the next answer."""
 
     async def call(self, tool: str, arguments: Any, waiting: Waiting) -> ToolMessage:
         """What came of a call; cancelled with the caller."""
@@ -52,45 +57,60 @@ class Visit:
         )
         self._waiting[call.id] = waiting
         try:
-            if self._guest is None or not self._guest.offer(call):
-                self._begin(call, arguments)
-            return await answer
-        except MagentError as error:
-            text = f"Nothing was done: {error}"
-            return ToolMessage(id=call.id, call_id=call.id, name=tool, text=text, status="failed")
+            self._hand_in(call)
+            result = await answer
         finally:
             del self._waiting[call.id]
+        said, self._said = self._said, []
+        return with_words(result, said)
+
+    def renew(self) -> None:
+        """Folders or rules may be others now: what is not at work is done in a run that sees them."""
+        for call in self._guest.retire() if self._guest is not None else ():
+            self._hand_in(call)
 
     def stop(self) -> None:
         """End what is at work; each call gets its answer."""
-        if self._run:
-            self._house.app.cancel(self._run)
+        for run_id in list(self._runs):
+            self._house.app.cancel(run_id)
 
     async def end(self) -> None:
         """The guest has left: its run ends, and nobody writes to its session any more."""
         if self._guest is not None:
             self._guest.leave()
-        if self._following:
-            await asyncio.wait(self._following)
+        if self._runs:
+            await asyncio.wait(list(self._runs.values()))
         if self._session is not None:
             with contextlib.suppress(CallerError):
                 self._house.app.close_session(self._session)
 
-    def _begin(self, call: GuestCall, arguments: Any) -> None:
+    def _hand_in(self, call: GuestCall) -> None:
+        """Have a call done in the run that there is, or in another; it is answered whatever happens."""
+        if self._ended:
+            call.give(_answer(call, f"Nothing was done. {self._ended}", "cancelled"))
+            self._ended = ""
+            return
+        try:
+            if self._guest is None or not self._guest.offer(call):
+                self._begin(call)
+        except MagentError as error:
+            call.give(_answer(call, f"Nothing was done: {error}", "failed"))
+
+    def _begin(self, call: GuestCall) -> None:
         """Begin a run with a call; MagentError if that cannot be."""
-        guest = Guest(self._name, self._folders())
+        guest = Guest(self._name, self._folders)
         guest.offer(call)
         request = RunRequest(
-            prompt=f"{self._name}: {_title(call.name, arguments)}",
+            prompt=f"{self._name}: {_title(call.name, json.loads(call.arguments))}",
             agent=GUEST_AGENT,
             session_id=self._open_session(),
             folder=self.folder,
         )
         started = self._house.receive(request, guest, self._hear)
-        self._session, self._guest, self._run = started.session_id, guest, started.run_id
+        self._session, self._guest = started.session_id, guest
         task = asyncio.create_task(self._follow(started.run_id, guest), name=f"guest in {started.run_id}")
-        self._following.add(task)
-        task.add_done_callback(self._following.discard)
+        self._runs[started.run_id] = task
+        task.add_done_callback(lambda _: self._runs.pop(started.run_id, None))
 
     def _open_session(self) -> str | None:
         """The session of this stay, if nobody has closed or deleted it."""
@@ -98,7 +118,10 @@ class Visit:
 
     async def _follow(self, run_id: str, guest: Guest) -> None:
         finished: RunFinished = await self._house.app.wait(run_id)
-        guest.dismiss(finished.error or _ENDED.get(finished.stop_reason, "The run has ended."))
+        self._said += guest.unheard
+        why = finished.error or _ENDED.get(finished.stop_reason, "The run has ended.")
+        if not guest.dismiss(why) and finished.stop_reason == "cancelled":
+            self._ended = why
 
     def _hear(self, event: RunEvent) -> None:
         match event:
@@ -111,6 +134,10 @@ class Visit:
     def _tell(self, call_id: str, words: str) -> None:
         if (waiting := self._waiting.get(call_id)) is not None:
             waiting(words)
+
+
+def _answer(call: GuestCall, text: str, status: ToolStatus) -> ToolMessage:
+    return ToolMessage(id=call.id, call_id=call.id, name=call.name, text=text, status=status)
 
 
 def _title(tool: str, arguments: Any) -> str:
