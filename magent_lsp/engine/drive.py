@@ -151,8 +151,6 @@ class Driver:
             watch_tree(run)
             await subagents.end()
             await run.hooks.close()
-            if run.guest is not None:
-                run.guest.unheard = take_words(run)
 
     async def _work(self, run: Run, executor: Executor, subagents: Subagents) -> StopReason:
         told = ""
@@ -204,6 +202,8 @@ class Driver:
         await asyncio.to_thread(self._telemetry.close)
 
     def _settled(self, run: Run) -> None:
+        if run.guest is not None:  # however the run ended, also before it began
+            run.guest.unheard = take_words(run)
         self._told(run)
         self._titles.after(run)
 

@@ -148,6 +148,26 @@ async def test_what_the_person_says_is_not_lost_with_the_end_of_the_run(tmp_path
     assert kept.read_text().count("Leave b alone.") == 1
 
 
+async def test_what_the_person_says_to_a_run_that_is_never_begun_is_not_lost(tmp_path: Path) -> None:
+    async with editor(tmp_path, settings=SERVED, client=EVENTS, files=FILES) as client:
+        client.always = lambda params: NO_ANSWER
+        await door(tmp_path)
+        async with guest(tmp_path) as agent:
+            first = asyncio.create_task(edit(agent, 1))
+            await asked(client)
+            await save(client, *config(tmp_path, "{edit_file: ask}"))
+            second = asyncio.create_task(agent.use("read_file", path="b.py"))
+            queued = await client.until(
+                lambda: [each["runId"] for each in client.events if each["event"]["type"] == "run_queued"]
+            )
+            words = {"runId": queued[0], "message": "Leave b alone."}
+            assert await client.command("magent.steer", **words) == {"ok": True}
+            assert await client.command("magent.cancel", runId=queued[0]) == {"cancelled": queued}
+            assert (await second).text == f"{ENDED}\n\n[The user says to you, in the editor:]\nLeave b alone."
+            await client.command("magent.cancel")
+            assert (await first).failed
+
+
 async def test_undo_means_the_last_edit_also_while_the_agent_is_there(tmp_path: Path) -> None:
     arguments = {"path": "b.py", "old_string": "b = 1", "new_string": "b = 2"}
     script = [{"calls": [{"tool": "edit_file", "arguments": arguments}]}, {"text": "done"}]
