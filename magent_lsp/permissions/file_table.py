@@ -69,6 +69,7 @@ _GREP: Final = FileCommand(
         "regexp file max-count after-context before-context context include exclude exclude-from exclude-dir"
         " label binary-files directories devices group-separator",
         numeric="m A B C max-count after-context before-context context",
+        flags="binary",
     ),
     skip=1,
     instead=("-e", "-f", "--regexp", "--file"),
@@ -136,6 +137,7 @@ FILE_COMMANDS: Final[Mapping[str, FileCommand]] = {
     "tree": _read(
         "LPIoH",
         "filelimit timefmt charset gitfile infofile hintro houtro",
+        flags="info",
         read_options=("--gitfile", "--infofile", "--hintro", "--houtro"),
     ),
     "od": _read("AjNSt", "address-radix skip-bytes read-bytes format", numeric="j N S skip-bytes read-bytes"),
@@ -145,14 +147,16 @@ FILE_COMMANDS: Final[Mapping[str, FileCommand]] = {
         options=_options("dfrs", "date file reference set"),
         read_options=("-f", "--file", "-r", "--reference"),
     ),
-    **dict.fromkeys(("pytest", "py.test"), _read("kmrWnpco", "ignore ignore-glob deselect color")),
+    **dict.fromkeys(
+        ("pytest", "py.test"), _read("kmrWnpco", "ignore ignore-glob deselect color", flags="co")
+    ),
     **dict.fromkeys(("fd", "fdfind"), _FD),
     "base64": _read("wo", "wrap output", numeric="w wrap", write_options=("-o", "--output")),
     "base32": _read("w", "wrap"),
     "cut": _read("bcdf", "bytes characters delimiter fields output-delimiter"),
     "paste": _read("d", "delimiters"),
     "join": _read("aejotv12"),
-    "column": _read("scoNRTEHWOl", "separator output-separator table-columns output-width"),
+    "column": _read("scoNRTEHWOl", "separator output-separator table-columns output-width", flags="table"),
     "fold": _read("w", "width"),
     "expand": _read("t", "tabs"),
     "sort": _read(
@@ -228,6 +232,7 @@ FILE_COMMANDS: Final[Mapping[str, FileCommand]] = {
                 "fCTXbHVgIK",
                 "file directory files-from exclude-from exclude format label"
                 " use-compress-program checkpoint-action transform",
+                flags="checkpoint",
             ),
             deep=("*",),
         ),
@@ -252,6 +257,7 @@ FILE_COMMANDS: Final[Mapping[str, FileCommand]] = {
             "oTKcbDEFdHuXAe",
             "output upload-file config cookie-jar cookie"
             " dump-header cert key data header user request form data-binary output-dir",
+            flags="head",
         ),
         read_options=("-T", "--upload-file", "-K", "--config", "-E", "--cert", "--key"),
         write_options=("-o", "--output", "-c", "--cookie-jar", "-D", "--dump-header"),
