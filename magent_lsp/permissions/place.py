@@ -90,6 +90,10 @@ class Map:
     def __init__(self, place: Place) -> None:
         self.place = place
         self._resolved: dict[str, str | None] = {}
+        self.links: dict[tuple[str, str, bool], list[str] | None] = {}
+        """What wildcards cover, as it was found."""
+        self.names_seen = 0
+        """Names that were compared with wildcards."""
         self._home = names_of(str(place.home))
         self._roots: list[tuple[tuple[str, ...], ...]] | None = None
         self._apart: list[tuple[str, ...]] | None = None

@@ -11,8 +11,8 @@ from magent_lsp.permissions.paths import Segment, compile_segment, name_matches
 from magent_lsp.permissions.place import Disk, Map
 from magent_lsp.permissions.words import Word
 
-MAX_NAMES: Final = 4_000
-"""Names that are compared with one wildcard."""
+MAX_NAMES: Final = 10_000
+"""Names that are compared with wildcards, in one judgement."""
 MAX_FOLDERS: Final = 200
 MAX_LINKS: Final = 60
 """Paths behind links that are looked at one by one."""
@@ -61,10 +61,13 @@ def _in_repository(folder: str, disk: Disk | None) -> bool:
 
 def links_below(glob: str, folder: str, map: Map, *, dots: bool) -> list[str] | None:
     """The paths that a wildcard covers and that are links, or lie behind one; None: too many to look at."""
-    try:
-        return _Links(map=map, dots=dots).of(glob, folder)
-    except _TooManyError:
-        return None
+    key = (glob, folder, dots)
+    if key not in map.links:
+        try:
+            map.links[key] = _Links(map=map, dots=dots).of(glob, folder)
+        except _TooManyError:
+            map.links[key] = None
+    return map.links[key]
 
 
 class _TooManyError(Exception):
@@ -77,7 +80,6 @@ class _Links:
 
     map: Map
     dots: bool
-    names: int = 0
     folders: int = 0
     found: list[str] = field(default_factory=list)
 
@@ -115,8 +117,8 @@ class _Links:
         hidden = self.dots or segment[:1] in (".", (".",))
         try:
             for name, link in disk.names(at):
-                self.names += 1
-                if self.names > MAX_NAMES:
+                self.map.names_seen += 1
+                if self.map.names_seen > MAX_NAMES:
                     raise _TooManyError
                 if (hidden or not name.startswith(".")) and name_matches(segment, name):
                     yield name, link
