@@ -33,6 +33,7 @@ _INTEGER: Final = re.compile(r"[-+]?\d+")
 _INTEGERS: Final = re.compile(r"[-+]?\d+|\{-?\d+\.\.-?\d+(?:\.\.-?\d+)?\}|\$\(seq(?:\s+-?\d+){1,3}\s*\)")
 _EXPANSION: Final = re.compile(r"\$\{(?P<sign>[#!]?)(?P<name>\w+|[-@*#?$!])?(?P<rest>.*)\}", re.DOTALL)
 _QUOTE: Final = re.compile(r"['\"]")
+_HIDDEN: Final = re.compile(r"`|\$(?:[(\[]|\{(?!\w+\}))")
 _ESCAPED_SUBSCRIPT: Final = re.compile(r"\[[^\]\[]*\\")
 
 EVALUATED: Final = frozenset(
@@ -103,8 +104,8 @@ def evaluated(kind: str, text: str) -> str | None:
 def hidden_code(text: str) -> bool:
     """Whether an expansion may run what a text in it holds: the value of a quoted text is read as code."""
     quote = _QUOTE.search(text)
-    behind = text[quote.end() :] if quote is not None else ""
-    return "$(" in behind or "`" in behind or _ESCAPED_SUBSCRIPT.search(text) is not None
+    found = quote is not None and _HIDDEN.search(text, quote.end())
+    return bool(found) or _ESCAPED_SUBSCRIPT.search(text) is not None
 
 
 def _offset(text: str) -> str | None:

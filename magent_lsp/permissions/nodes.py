@@ -44,8 +44,10 @@ KEYWORDS: Final = set_of("""
     if then elif else fi do done while until for select case esac in { } ! function [[ ]]
 """)
 """Reserved words: where the parser takes one for a command, it has read the line otherwise than the shell."""
-TEXTS: Final = set_of("raw_string ansi_c_string comment heredoc_body heredoc_start heredoc_end")
-"""Leaves in which a substitution is text, or is looked for elsewhere."""
+SEEN: Final = set_of("""
+    raw_string ansi_c_string comment heredoc_body heredoc_start heredoc_end $( ` ${ $(( $[
+""")
+"""Leaves in which a substitution is text or is looked for elsewhere, and those that begin one."""
 BRANCHES: Final = frozenset({"if_statement", "case_statement"})
 REPEATED: Final = frozenset(
     {"while_statement", "for_statement", "c_style_for_statement", "function_definition"}

@@ -24,8 +24,8 @@ from magent_lsp.permissions.nodes import (
     LEVELS,
     REPEATED,
     SCOPES,
+    SEEN,
     STRUCTURE,
-    TEXTS,
 )
 from magent_lsp.permissions.words import decode
 
@@ -36,7 +36,8 @@ MAX_FOLDERS: Final = 6
 """With more folders in which the shell may be, it is not known in which it is."""
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=")
 _BLANK: Final = re.compile(rb"(?:[ \t\n]|\\\n)*")
-_HIDDEN: Final = re.compile(r"(?<!\\)(?:\\\\)*(?:\$\(|`|\$\{[\s|(])")
+_HIDDEN: Final = re.compile(rb"(?<!\\)(?:\\\\)*(?:\$[(\[]|`|\$\{(?!\w+\}))")
+"""A substitution that does more than to insert the value of a variable."""
 _MOVES: Final = re.compile(r"(?<![\w-])(?:cd|pushd|popd|chdir)(?![\w-])")
 _DELIMITER: Final = re.compile(r"\\?[\w.-]+|'[^'\"\\\n]+'|\"[^'\"\\\n$`]+\"")
 
@@ -54,6 +55,8 @@ class Walk:
         self.levels = 0
         self.extra: dict[int, list[Node]] = {}
         """Arguments written behind a redirect, by the command they belong to."""
+        self.seen = 0
+        """Up to where the parser's substitutions and texts were looked at."""
         self.fed: set[int] = set()
         """Commands whose input comes from a pipe, a file or a here document."""
 
@@ -72,7 +75,17 @@ class Walk:
                 return
             self.enter(node)
             todo.append((node, False, around))
-            todo.extend((child, True, node.type) for child in reversed(node.children))
+            children = node.children
+            todo.extend((child, True, node.type) for child in reversed(children))
+            if not children and node.type in SEEN:
+                self.left_out(node.start_byte)
+                self.seen = node.end_byte
+        self.left_out(len(self.source))
+
+    def left_out(self, end: int) -> None:
+        """Whether there is a substitution up to a place, and behind the last one that the parser has seen."""
+        if _HIDDEN.search(self.source, self.seen, end):
+            self.line.problem("The parser left out a substitution.")
 
     def enter(self, node: "Node") -> None:
         """Take note of a node before its children."""
@@ -98,8 +111,6 @@ class Walk:
             self.folders |= {None}
         if kind in EVALUATED:
             self.evaluated(node)
-        if not node.child_count and kind not in TEXTS and _HIDDEN.search(self.text(node)):
-            self.line.problem("The parser left out a command in a substitution.")
         visit = getattr(self, f"see_{kind}", None)
         if visit is not None:
             visit(node)
@@ -281,9 +292,12 @@ class Walk:
         ):
             self.line.problem("The end of a here document is not certain.")
         quoted = begin[:1] in ("'", '"', "\\")
-        text = self.text(body) if body is not None else ""
-        found = body is not None and any(child.type == "command_substitution" for child in body.children)
-        if not quoted and not found and _HIDDEN.search(text):
+        text = (
+            body is not None
+            and not body.children
+            and _HIDDEN.search(self.source, body.start_byte, body.end_byte)
+        )
+        if not quoted and text:
             self.line.problem("A here document may run a command.")
 
     def see_variable_assignment(self, node: "Node") -> None:
