@@ -403,6 +403,9 @@ async def stay(client: LspClient, raw: Raw, luck: random.Random) -> None:
             raw.say("cancel", id=back)
         if luck.random() < 0.1:
             await client.command("magent.cancel")
+        if luck.random() < 0.1:  # what was not begun is done in another run
+            settings = {"magent": {**SERVED, "maxTurns": luck.randrange(1, 1_000)}}
+            client.notify("workspace/didChangeConfiguration", {"settings": settings})
     how = luck.choice(("answered", "close", "abort"))
     if how == "answered":
         async with asyncio.timeout(60):
