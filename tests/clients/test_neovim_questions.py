@@ -1,5 +1,7 @@
 """What the agent asks the person in Neovim, and what it proposes; nothing takes the keys from who types."""
 
+import os
+import signal
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -104,6 +106,19 @@ def test_other_dialogs_wait_as_well(vim: Vim, desk: Desk) -> None:
     vim.keys("<Esc>")
     vim.wait("_G.asked[1]")
     assert "Trust" in str(vim.asked()[0]["titles"])
+
+
+def test_a_question_goes_with_its_server(vim: Vim, desk: Desk) -> None:
+    (desk.root / ".magent").mkdir()
+    (desk.root / ".magent/config.yaml").write_text("hooks:\n  RunStarted:\n  - command: 'true'\n")
+    vim.keys("<Esc>Go")
+    vim.wait("vim.api.nvim_get_mode().mode == 'i'")
+    magent(vim, "trust")
+    vim.wait_said("It asks as soon")
+    [pid] = vim.server_pids()
+    os.kill(pid, signal.SIGKILL)
+    vim.wait("#vim.lsp.get_clients({ name = 'magent_lsp' }) == 0")
+    vim.wait("require('magent_lsp').status() == ''")
 
 
 def test_a_proposal_is_changed_and_accepted(vim: Vim, desk: Desk) -> None:

@@ -220,9 +220,32 @@ def test_what_is_written_is_not_said_in_a_conversation_that_comes_up_meanwhile(v
     vim.wait_text("Only for the first")
     desk.model.release()
     ends(vim, 2)
+    said = vim.lua("return _G.said")
+    assert [text.split()[1:4] for text in said if "and more" in text] == [["word", "and", "more"]]
+    assert not any("\n" in text for text in said), "a second line would have to be put away with a key"
     vim.keys("<C-s>")
     ends(vim, 3)
     assert states(vim)["Only for the first"] == ("workspace", "finished")
+
+
+def test_the_conversation_on_the_screen_is_renamed(vim: Vim, desk: Desk, other: Path) -> None:
+    """Not the last one of the project of the file beside it, which nobody sees."""
+    desk.model.queue({"text": "There."}, {"text": "Here."})
+    vim.edit(desk.file)
+    magent(vim, "prompt First")
+    ends(vim, 1)
+    vim.edit(other / TWO)
+    magent(vim, "prompt Second")
+    ends(vim, 2)
+    vim.edit(desk.file)
+    magent(vim, "rename The shown one")
+    vim.wait_said('Renamed to "The shown one"')
+    for file, title in ((desk.file, "First"), (other / TWO, "The shown one")):
+        vim.edit(file)
+        vim.lua("_G.asked = {}")
+        magent(vim, "sessions")
+        [menu] = vim.wait("_G.asked[1] and _G.asked")
+        assert title in menu["titles"][0]
 
 
 def test_lists_and_names_are_those_of_the_project(vim: Vim, desk: Desk, other: Path) -> None:
@@ -265,6 +288,6 @@ def test_both_servers_start_again(vim: Vim, desk: Desk, other: Path) -> None:
     vim.wait_said("Started again")
     for file in (desk.file, other / TWO):
         vim.edit(file)
-        vim.wait("vim.lsp.get_clients({ bufnr = 0, name = 'magent_lsp' })[1].initialized")
+        vim.ready()
     vim.lua("vim.cmd('checkhealth magent_lsp')")
     assert vim.text().count("model openai/gpt-4o") == 2

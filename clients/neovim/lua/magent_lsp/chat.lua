@@ -59,13 +59,13 @@ end
 function M.where()
   local bufnr = M.source()
   local id = inside() and M.session and client.home(M.session) or nil
-  return { bufnr = bufnr, client = id, root = id and client.root(id) or client.root_of(bufnr) }
+  return { bufnr = bufnr, client = id, root = client.root(id) or client.root_of(bufnr) }
 end
 
 ---Whether the shown conversation is about the project where the person is.
 local function is_here(where)
-  local id = M.session and client.home(M.session)
-  return not where.root or not id or client.root(id) == where.root
+  local root = M.session and client.root(client.home(M.session))
+  return not where.root or not root or root == where.root
 end
 
 ---The session that is meant where the person is: the shown one (nil: a new one begins), else the last one of that
@@ -77,8 +77,11 @@ local function session_of(where)
   return runs.last_session(where.root)
 end
 
----The session that is shown, or was last spoken in, where the person is.
+---The session that is on the screen, or was last spoken in where the person is.
 function M.current()
+  if is_open() and M.session then
+    return M.session
+  end
   local where = M.where()
   return session_of(where) or runs.last_session(where.root)
 end
@@ -114,7 +117,7 @@ end
 ---What stands above the transcript: agent, model, and what goes on.
 function M.winbar()
   local id = M.session and client.home(M.session)
-  local choice, label = M.choice(id and client.root(id) or M.where().root), id and client.label(id) or ''
+  local choice, label = M.choice(client.root(id) or M.where().root), client.label(id)
   local parts = { 'Magent', choice.agent or 'default agent' }
   if label ~= '' then
     table.insert(parts, 2, label)
@@ -397,10 +400,8 @@ function M.event(run, event)
   end
   if ends and not (is_open() and M.session == run.session) then
     local text = vim.trim(event.error or event.text)
-    client.say(
-      (text ~= '' and text .. '\n' or '') .. transcript.closing(run),
-      event.error and 'ERROR' or 'INFO'
-    )
+    local say = vim.api.nvim_get_mode().mode == 'n' and client.say or client.mention
+    say((text ~= '' and text .. '\n' or '') .. transcript.closing(run), event.error and 'ERROR' or 'INFO')
   end
   runs.redraw()
 end

@@ -76,6 +76,12 @@ function M.say(text, level)
   vim.notify(('magent: %s'):format(text), vim.log.levels[level or 'INFO'], { title = 'magent' })
 end
 
+---Says something in one line to somebody who types: more would have to be put away with a key.
+function M.mention(text, level)
+  local line = text:gsub('%s+', ' ')
+  M.say(vim.fn.strcharpart(line, 0, math.max(vim.o.columns - 24, 20)), level)
+end
+
 ---The whole configuration of a server for a buffer.
 function M.config(bufnr)
   local found = base()
@@ -124,9 +130,9 @@ local function heir(id)
   return serving(roots[id])
 end
 
----The folder of the project that a client serves, or served.
+---The folder of the project that a client serves, or served; nil if it has none.
 function M.root(id)
-  return roots[id]
+  return id and roots[id]
 end
 
 ---The folder of the project that a buffer is in; nil if it is no file.
@@ -148,7 +154,7 @@ end
 
 ---The name of a client's project where several are open, else nothing.
 function M.label(id)
-  local root = roots[id]
+  local root = M.root(id)
   return root and #alive({}) > 1 and vim.fs.basename(root) or ''
 end
 

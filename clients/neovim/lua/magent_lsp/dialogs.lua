@@ -45,13 +45,6 @@ local function begin(question)
   end, question)
 end
 
----Says that a question waits, in a line that fits: a longer one would have to be put away with a key.
-local function notice(question)
-  local title = question.title:gsub('%s+', ' ')
-  local text = ('It asks as soon as you pause in normal mode: %s'):format(title)
-  client.say(vim.fn.strcharpart(text, 0, math.max(vim.o.columns - 24, 20)))
-end
-
 ---Asks the oldest question once nobody types and no permission is asked for.
 look = function()
   local question = M.waiting[1]
@@ -61,7 +54,7 @@ look = function()
     return begin(question)
   elseif not question.told then
     question.told = true
-    notice(question)
+    client.mention(('It asks as soon as you pause in normal mode: %s'):format(question.title))
   end
   looking = true
   vim.defer_fn(function()
@@ -108,6 +101,26 @@ local function only(run)
     end)
 end
 
+---Nobody waits for an answer any more.
+local function drop(question)
+  if take(question) then
+    question.back(vim.NIL)
+    if question.ended then
+      question.ended()
+    end
+    look()
+  end
+end
+
+---The questions of a server go with it.
+function M.lost(id)
+  for _, question in ipairs(vim.list_slice(M.waiting)) do
+    if question.client == id then
+      drop(question)
+    end
+  end
+end
+
 ---A question goes with the call, or the run, that asks it.
 function M.event(run, event)
   local calls = event.type == 'tool_call_finished' and { run.calls[event.toolCallId] }
@@ -118,12 +131,8 @@ function M.event(run, event)
     local asked = vim.iter(calls):any(function(_, call)
       return asks(call, question)
     end)
-    if question.client == run.client and (all or asked) and take(question) then
-      question.back(vim.NIL)
-      if question.ended then
-        question.ended()
-      end
-      look()
+    if question.client == run.client and (all or asked) then
+      drop(question)
     end
   end
 end

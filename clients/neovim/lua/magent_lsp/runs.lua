@@ -91,12 +91,14 @@ function M.lost(client)
       M.receive({ runId = id, sessionId = run.session, event = event }, client)
     end
   end
+  require('magent_lsp.dialogs').lost(client)
   M.redraw()
 end
 
----Whether a run is in the project of a folder; all are, if none is given.
+---Whether a run is in the project of a folder; all are, if none is known.
 function M.is_in(run, root)
-  return not root or require('magent_lsp.client').root(run.client) == root
+  local own = require('magent_lsp.client').root(run.client)
+  return not root or not own or own == root
 end
 
 ---Runs that are not over, the oldest first; of one session, or one project, if given.
