@@ -84,9 +84,14 @@ class Names:
         self.texts |= other.texts
 
     @property
+    def numbers(self) -> set[str]:
+        """Names whose value is a number."""
+        return set() if ANY in self.texts else self.counted - self.texts
+
+    @property
     def unknown(self) -> set[str]:
         """Names in arithmetic whose value may be code."""
-        return self.used if ANY in self.texts else self.used - self.counted | self.used & self.texts
+        return self.used - self.numbers
 
 
 def evaluated(kind: str, text: str) -> str | None:

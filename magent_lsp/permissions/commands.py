@@ -231,7 +231,7 @@ class _Reader:
     def test(self, command: Command) -> None:
         """`test -f FILE`, `test A -nt B`."""
         words = command.words[: -1 if command.words[0].text == "[" else None]
-        if test_evaluates(words[1:]):
+        if test_evaluates(words[1:], self.names.numbers):
             self.unknown("A test may run or set what a value holds.")
         for file in files(words):
             self.file(FileUse(word=file, write=False, read=True), command.folders)

@@ -1,7 +1,7 @@
 """`[ … ]` and `[[ … ]]`: their words, as the shell would divide them, and what it evaluates in them."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from magent_lsp.permissions.arithmetic import Names
@@ -28,6 +28,9 @@ _SIGNS: Final = {"[": set_of("[ ] = == != ! =~"), "[[": set_of("[[ ]] = == != ! 
 _APART: Final = set_of("[ ] [[ ]] < > && || ( )")
 """Signs that end the word before them."""
 _BETWEEN: Final = re.compile(r"(?:[ \t\n]|\\\n)*")
+_NAMED: Final = re.compile(r"\$\{?(\w+)\}?")
+_SURE: Final = re.compile(r"^[\w./]|\.\w+$")
+"""In a wildcard: what no operator begins or ends with."""
 _WHOLE: Final = re.compile(r'"([^"\\`]*)"')
 
 
@@ -70,10 +73,16 @@ def files(words: Sequence[Word]) -> Iterator[Word]:
             yield words[index - 1]
 
 
-def test_evaluates(words: Sequence[Word]) -> bool:
-    """Whether `test` may evaluate a subscript: of `-v`, or of a word that may turn out to be `-v`."""
+def test_evaluates(words: Sequence[Word], numbers: Collection[str]) -> bool:
+    """Whether `test` may evaluate a subscript: of `-v`, or of a word that may turn out to be `-v`.
+
+    `numbers`: the names of variables that hold one.
+    """
     for index, each in enumerate(words):
-        if each.many or (each.wild and (each.loose_start or each.text.startswith("-"))):
+        variable = _NAMED.fullmatch(each.text)
+        if variable is not None and variable[1] in numbers:
+            continue
+        if each.many or (each.wild and not _SURE.search(each.text)):
             return True
         following = words[index + 1] if index + 1 < len(words) else None
         if (not each.exact or each.text in _VARIABLES) and following is not None and not _plain(following):

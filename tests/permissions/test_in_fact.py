@@ -45,6 +45,7 @@ LOOKS_BAD = r"""
     ((x++)); ls
     [[ 1 -eq 1 ]] && ls
     for i in 1 2 3; do ((n += i)); done; ls
+    for i in 1 2 3; do [ $i -gt 2 ] && ls; done
     for i in {1..3}; do [[ $i -gt 2 ]] && ls; done
     for x in 'a[$(touch canary)]'; do [ "$x" -eq 1 ]; done; ls
     for x in 'a[$(touch canary)]'; do [ -t "$x" ] || [ "$x" = y ]; done; ls
