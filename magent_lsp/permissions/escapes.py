@@ -69,7 +69,7 @@ FLAGS: Final[Mapping[str, Flags]] = {
     "less": _flags("oOk", "log-file lesskey-file lesskey-src lesskey-content", "+*"),
     "more": _flags(words="+*"),
     "date": _flags("s", "set"),
-    "file": _flags("C", "compile"),
+    "file": _flags("Cf", "compile files-from"),
     "hostname": _flags("Fb", "file boot"),
     "curl": _flags("oOKJ", "output remote-name remote-name-all config output-dir"),
     "wget": _flags("", "use-askpass execute post-file", "-e*", code=True),
