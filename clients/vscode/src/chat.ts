@@ -7,6 +7,7 @@ import { commands, type Disposable, type TextEditor, Uri, type Webview, type Web
 import type { Choices } from "./choices";
 import type { Connection } from "./connection";
 import { type Conversations, placeWords } from "./conversations";
+import { plain } from "./plain";
 import type { Started } from "./protocol";
 import type { Questions } from "./questions";
 import { shortModel } from "./status";
@@ -181,7 +182,7 @@ async function open(link: string): Promise<void> {
       continue; // not in this folder
     }
   }
-  void window.showInformationMessage(`Magent: there is no file ${path} in this workspace.`);
+  void window.showInformationMessage(`Magent: there is no file ${plain(path)} in this workspace.`);
 }
 
 function page(webview: Webview, root: Uri): string {

@@ -5,6 +5,7 @@ import { LanguageClient, type LanguageClientOptions, type Middleware, State } fr
 
 import type { Choices } from "./choices";
 import type { Conversations } from "./conversations";
+import { plain } from "./plain";
 import type { Envelope, Started } from "./protocol";
 import { findServer, offerServer } from "./server";
 import { section } from "./settings";
@@ -90,7 +91,7 @@ export class Connection {
       this.started(argument, result);
       return result;
     } catch (error) {
-      void window.showErrorMessage(`Magent: ${words(error)}`);
+      void window.showErrorMessage(`Magent: ${plain(words(error))}`);
       return undefined;
     }
   }

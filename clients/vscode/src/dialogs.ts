@@ -1,10 +1,11 @@
 // What the server asks of the editor: to save, to show a diff, to ask the person.
 
 import { type CancellationToken, Uri, window, workspace } from "vscode";
-import { type LanguageClient, type MessageActionItem, type ShowMessageRequestParams, State } from "vscode-languageclient/node";
+import { type LanguageClient, type MessageActionItem, type ShowMessageParams, type ShowMessageRequestParams, State } from "vscode-languageclient/node";
 
 import type { Approvals } from "./approvals";
 import type { Conversations } from "./conversations";
+import { plain } from "./plain";
 import type { Comparison, PermissionRequest } from "./protocol";
 import type { Input, Questions } from "./questions";
 
@@ -23,6 +24,7 @@ export function serveDialogs(client: LanguageClient, { conversations, approvals,
     await approvals.offer(comparison);
     return null;
   });
+  client.onNotification("window/showMessage", (params: ShowMessageParams) => void ask(params));
   client.onRequest("window/showMessageRequest", (params: ShowMessageRequestParams) => {
     const request = [...conversations.pending.values()].find((pending) => isAbout(params, pending));
     return request ? settled(conversations, request) : ask(params);
@@ -59,5 +61,5 @@ function settled(conversations: Conversations, request: PermissionRequest): Prom
 
 async function ask({ type, message, actions = [] }: ShowMessageRequestParams): Promise<MessageActionItem | null> {
   const show = type === 1 ? window.showErrorMessage : type === 2 ? window.showWarningMessage : window.showInformationMessage;
-  return (await show<MessageActionItem>(message, ...actions)) ?? null;
+  return (await show<MessageActionItem>(plain(message), ...actions)) ?? null;
 }

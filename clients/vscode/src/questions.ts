@@ -3,6 +3,7 @@
 
 import { type CancellationToken, CancellationTokenSource, commands, type Disposable, EventEmitter, type QuickPickItem, type Uri, window } from "vscode";
 
+import { plain } from "./plain";
 import { Proposal } from "./proposal";
 import type { Question } from "./view";
 
@@ -133,7 +134,8 @@ export class Questions implements Disposable {
   /** Tell of a question where the chat is not seen. */
   async announce({ id, title, proposal, options }: Question): Promise<void> {
     const buttons = proposal ? [...options, SHOW] : ["Answer…", "Open the Chat"];
-    const chosen = await window.showInformationMessage(`Magent ${proposal ? "proposes a text" : "asks"}: ${title}`, ...buttons);
+    const what = plain(`Magent ${proposal ? "proposes a text" : "asks"}: ${title}`);
+    const chosen = await window.showInformationMessage(what, ...buttons);
     if (chosen === undefined) return;
     if (!this.waiting.has(id)) return void window.showInformationMessage(NOBODY);
     if (chosen === "Open the Chat") await commands.executeCommand("magentLsp.openChat");
@@ -148,7 +150,7 @@ export class Questions implements Disposable {
       if (id !== undefined && id !== question.id) continue;
       this.settle(question.id, null);
       if (!proposal?.uri) continue;
-      void window.showInformationMessage(`Magent: nobody waits for “${question.title}” any more; its text stays open for you.`);
+      void window.showInformationMessage(`Magent: nobody waits for “${plain(question.title)}” any more; its text stays open for you.`);
     }
   }
 

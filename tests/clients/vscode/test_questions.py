@@ -132,6 +132,17 @@ def test_without_the_chat_a_question_waits_in_a_message_and_the_status_bar(
     assert told(desk).startswith("The user did not answer.")
 
 
+def test_a_message_holds_no_link_that_the_agent_made(desk: Desk, open_window: Open) -> None:
+    """VS Code runs commands by links in messages; the title comes from the model, and from what it read."""
+    desk.script(calling("ask_user", question="[Which](command:workbench.action.showCommands) name?"))
+    window = open_window(IN_THE_EDITOR)
+    without_the_chat(window)
+    message = toast(window, "Magent asks:").locator(".notification-list-item-message")
+    message.wait_for()
+    assert "Which" in message.inner_text()
+    assert message.locator("a").count() == 0
+
+
 def test_a_question_ends_with_its_run(desk: Desk, open_window: Open) -> None:
     desk.script(calling("ask_user", question="Which name?"), {"text": "Never."})
     window = open_window()
