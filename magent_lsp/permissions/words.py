@@ -34,6 +34,8 @@ class Word:
 
 
 MAX_PIECES: Final = 1_000
+MAX_BRACES: Final = 20
+"""Of one word; for each the word is read to its end once more."""
 
 _PLAIN: Final = re.compile(r"[^\\'\"$`*?\[{}\s;&|<>()~]+")
 _VARIABLE: Final = re.compile(r"\$(?:\w+|\{\w+\}|[@*#?$!-])")
@@ -43,7 +45,7 @@ _IN_DOUBLE: Final = re.compile(r"[^\\\"$`]+")
 _BRACE: Final = re.compile(r"\{(?:[^{},.\s'\"\\$`]|\.(?!\.))*(?:,|\.\.)[^{}\s'\"\\$`]*\}")
 _IN_BRACE: Final = re.compile(
     r"""\\. | '[^']*' | \$'(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*"
-    | (?P<unknown>[$`]) | (?P<open>\{) | (?P<close>\}) | (?P<comma>,|\.\.) | [^\\'"$`{},.]+ | .""",
+    | (?P<unknown>[$`]) | (?P<open>\{) | (?P<close>\}) | (?P<comma>(?:,|\.\.)+) | [^\\'"$`{},.]+ | .""",
     re.VERBOSE | re.DOTALL,
 )
 _SAFE: Final = re.compile(r"\$(?:[?#$!]|\{#\w*\})")
@@ -92,6 +94,8 @@ class _Decoder:
         self.glob: list[str] = []
         self.braces = 0
         """Unquoted braces that are open."""
+        self.openings = 0
+        """Unquoted braces that were opened so far."""
         self.exact = True
         self.wild = False
         self.loose_start = False
@@ -234,7 +238,8 @@ class _Decoder:
                 self.text.append(match[0])
                 self.glob.append("*")
                 return
-            if self.spelled():
+            self.openings += 1
+            if self.openings > MAX_BRACES or self.spelled():
                 self.exact, self.many, self.odd = False, True, True
                 self.vague = len(self.glob) if self.vague is None else self.vague
             self.braces += 1

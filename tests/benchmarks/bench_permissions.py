@@ -53,6 +53,7 @@ HOSTILE = {
     "comparisons": f"[[ {'A' * 9_900} -eq 1 ]]",
     "nested expansions": "echo " + "${a:-" * 900 + "x" + "}" * 900,
     "braces": "ls " + "{a,b}" * 900,
+    "open braces": "ls " + "{a" * 990 + "," * 7_000,
     "URL of 8 kB": "curl file:" + "/x" * 4_000,
 }
 
