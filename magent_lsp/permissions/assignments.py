@@ -43,7 +43,11 @@ def sets_unseen(words: Sequence[Word], names: Names) -> bool:
     texts = [each.text for each in words]
     called = set(texts[: 1 + (texts[0] in ("builtin", "command"))])
     if called & _SETTERS:
-        names.texts.update(each.text if each.literal else ANY for each in words[1:])
+        for each in words[1:]:
+            if not each.literal or len(each.text) > 100:
+                names.texts.add(ANY)
+            ends = range(len(each.text[:100]) if each.text.startswith("-") else 1)  # `read -ax` sets `x`
+            names.texts.update(each.text[end:] for end in ends)
     if called & _SCRIPTS:
         names.texts.add(ANY)
     subscripts = called & (_SETTERS - {"printf"}) and any("[" in text for text in texts)
