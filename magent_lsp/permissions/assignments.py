@@ -50,5 +50,13 @@ def sets_unseen(words: Sequence[Word], names: Names) -> bool:
             names.texts.update(each.text[end:] for end in ends)
     if called & _SCRIPTS:
         names.texts.add(ANY)
-    subscripts = called & (_SETTERS - {"printf"}) and any("[" in text for text in texts)
-    return bool(called & _DECLARATIONS or subscripts)
+    return bool(called & _DECLARATIONS) or bool(called & _SETTERS and _may_name(words[1:], called))
+
+
+def _may_name(words: Sequence[Word], called: set[str]) -> bool:
+    """Whether a builtin's operand may name a variable by a subscript, which is evaluated."""
+    if "printf" in called:  # of which only `-v` names one
+        return len(words) > 1 and not words[0].exact and words[0].text.startswith(("$", "{"))
+    if "wait" in called and not any(each.text.startswith("-") for each in words):
+        return False
+    return any(not each.exact or "[" in each.text for each in words)
