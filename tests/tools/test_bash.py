@@ -240,11 +240,12 @@ class TestSandbox:
         outside = tmp_path_factory.mktemp("outside")
         (outside / "secret").write_text("x")
         context = context_for(tmp_path, settings=SANDBOX)
-        result = await call(TOOL, context, command=f"ls {outside}; echo y > /tmp/mine && ls /tmp")
+        mine = f"magent-test-{os.getpid()}"
+        result = await call(TOOL, context, command=f"ls {outside}; echo y > /tmp/{mine} && ls /tmp")
         if outside.is_relative_to("/tmp"):
             assert "secret" not in result.text
-        assert "mine" in result.text
-        assert not Path("/tmp/mine").exists()
+        assert mine in result.text
+        assert not Path("/tmp", mine).exists()
 
     async def test_there_is_no_network_unless_the_setting_allows_it(self, tmp_path: Path) -> None:
         async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
