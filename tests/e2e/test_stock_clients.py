@@ -238,7 +238,8 @@ async def test_a_chat_is_answered_in_one_piece(tmp_path: Path) -> None:
 
 async def test_a_chat_waits_for_a_person_who_reads_first(tmp_path: Path) -> None:
     """The moment is the person's to choose; other editors have six seconds, as nobody is asked there."""
-    async with at_stock(tmp_path, KATE, script=[{"text": ANSWER}]) as person:
+    script = [{"text": ["One ", "two ", "three."], "delay": 0.7}]  # past the moment of the action
+    async with at_stock(tmp_path, KATE, script=script) as person:
         client = person.client
         buffer = client.open("talk.magent.md", "## You\n\nHi\n", language="markdown")
         await person.choose(buffer, "Magent: Send this message")
