@@ -84,7 +84,7 @@ def ends(vim: Vim, number: int) -> None:
 
 
 def cancels(vim: Vim, number: int) -> None:
-    """Press the key until the run has ended, as people do: a Neovim at work takes Ctrl-C for a stop of that."""
+    """Press the key until the run has ended, as people do: a Neovim at work may take it as meant for that."""
 
     def stopped() -> bool:
         vim.keys("<C-c>")
