@@ -62,17 +62,24 @@ class Redactor:
 
 def _overlap(text: str, value: str) -> int:
     """The length of the longest beginning of a value with which a text ends; not the whole value."""
-    for length in range(min(len(text), len(value) - 1), 0, -1):
-        if text.endswith(value[:length]):
-            return length
-    return 0
+    return _shared(text, value[:-1])
 
 
 def _rest(text: str, value: str) -> int:
     """The length of the longest end of a value with which a text begins; not the whole value."""
-    for length in range(min(len(text), len(value) - 1), 0, -1):
-        if text.startswith(value[-length:]):
-            return length
+    return _shared(value[1:], text)
+
+
+def _shared(left: str, right: str) -> int:
+    """The length of the longest end of one text with which the other begins."""
+    if not right:
+        return 0
+    end = left[-len(right) :]
+    at = end.find(right[0])
+    while at >= 0:
+        if right.startswith(end[at:]):
+            return len(end) - at
+        at = end.find(right[0], at + 1)
     return 0
 
 
