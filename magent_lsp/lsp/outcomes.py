@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
+from magent_lsp.core.errors import UserError
 from magent_lsp.core.events import RunFinished
 from magent_lsp.lsp.convert import to_uri
 
@@ -79,16 +80,23 @@ class Outcomes:
     async def _open(self, run_id: str, run: "Watched", text: str) -> None:
         said = text.rstrip()
         if self._edge.can_show_documents or "\n" in said:  # which a message may not show as it is
-            answers = self._edge.answers
             try:
-                path = await self._edge.in_thread(write_answer, answers, run_id, run.prompt, text)
-            except OSError as error:
-                said += f"\n\nIt could not be kept in {answers}: {error.strerror or error}."
+                path = await self.keep(run_id, run.prompt, text)
+            except UserError as error:
+                said += f"\n\n{error}"
             else:
                 if self._edge.can_show_documents and await self.open_document(path):
                     return
                 said += f"\n\nIt is in {path}, too."
         self._say(types.MessageType.Info, said)
+
+    async def keep(self, run_id: str, prompt: str, text: str) -> Path:
+        """Write an answer into a file of its own; UserError if that cannot be."""
+        answers = self._edge.answers
+        try:
+            return await self._edge.in_thread(write_answer, answers, run_id, prompt, text)
+        except OSError as error:
+            raise UserError(f"It could not be kept in {answers}: {error.strerror or error}.") from error
 
     async def open_document(self, path: Path, *, focus: bool = False, seconds: float = 30) -> bool:
         """Open a file in the editor, with or without taking the cursor there; False if it cannot in time."""

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Final
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcMethodNotFound
 
-from magent_lsp.core.errors import ToolError
+from magent_lsp.core.errors import ToolError, UserError
 from magent_lsp.core.request import Answer, Question
-from magent_lsp.lsp.outcomes import write_answer
 
 if TYPE_CHECKING:
     from magent_lsp.lsp.edge import Edge
@@ -99,9 +98,13 @@ class Questions:
         ):
             return None
         mark = uuid.uuid4().hex[:8]
-        text = _text(question)
-        path = await self._edge.in_thread(write_answer, self._edge.answers, mark, question.title, text)
-        return path if await self._edge.watch.outcomes.open_document(path, focus=True) else None
+        outcomes = self._edge.watch.outcomes
+        try:
+            path = await outcomes.keep(mark, question.title, _text(question))
+        except UserError as error:
+            logger.warning("the question %r has no document: %s", question.title, error)
+            return None
+        return path if await outcomes.open_document(path, focus=True) else None
 
     async def _dialog(self, entry: Open) -> None:
         params = types.ShowMessageRequestParams(

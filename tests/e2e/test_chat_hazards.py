@@ -149,3 +149,16 @@ async def test_where_nothing_can_be_kept_the_answer_is_in_the_message(tmp_path: 
         )
         [said] = await client.until(told(client, f"Magent: {ANSWER}"))
         assert "could not be kept" in said
+
+
+async def test_nor_does_the_doctor_or_a_question_need_a_place_to_write(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "answers").write_text("a file where a folder should be")
+    propose = {"tool": "propose", "arguments": {"title": "A name", "content": "total"}}
+    async with editor(tmp_path, script=[{"text": "", "calls": [propose]}, {"text": "Good."}]) as client:
+        await client.command("magent.doctor")
+        [said] = await client.until(told(client, "could not be kept"))
+        assert "# Magent" in said or "magent-lsp" in said
+        run = await client.command("magent.prompt", prompt="go on")
+        await client.until(lambda: client.questions)
+        assert (await client.finished(run["runId"]))["text"] == "Good."

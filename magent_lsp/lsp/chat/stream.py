@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from lsprotocol import types
 
 from magent_lsp.core.edits import EditOutcome, Replacement, TextEdits, apply_replacements
-from magent_lsp.core.errors import MagentError
+from magent_lsp.core.errors import MagentError, UserError
 from magent_lsp.core.events import RunEvent, RunFinished
 from magent_lsp.lsp.chat.anchor import PLACE_GONE, Anchor, Sent
 from magent_lsp.lsp.chat.answer import Answer
@@ -19,7 +19,6 @@ from magent_lsp.lsp.chat.document import LONG, Place, eol_of, is_answer, parse, 
 from magent_lsp.lsp.chat.fences import left_open
 from magent_lsp.lsp.chat.marks import MAGENT, YOU, heading
 from magent_lsp.lsp.convert import to_path
-from magent_lsp.lsp.outcomes import write_answer
 
 if TYPE_CHECKING:
     from magent_lsp.lsp.edge import Edge
@@ -309,14 +308,12 @@ class Stream:
         if not text:
             self._edge.server.message(types.MessageType.Warning, words)
             return
-        edge = self._edge
+        edge, outcomes = self._edge, self._edge.watch.outcomes
         try:
-            path = await edge.in_thread(write_answer, edge.answers, self.run_id, self._prompt, f"{text}\n")
-        except OSError as error:
-            why = f"It could not be kept in {edge.answers} either ({error.strerror or error}):\n{text}"
-            edge.server.message(types.MessageType.Warning, f"{words} {why}")
+            path = await outcomes.keep(self.run_id, self._prompt, f"{text}\n")
+        except UserError as error:
+            edge.server.message(types.MessageType.Warning, f"{words} {error}\n{text}")
             return
-        outcomes = edge.watch.outcomes
         shown = edge.can_show_documents and await outcomes.open_document(path, seconds=OPENING)
         said = f"{words} It is in {path}" + ("." if shown else f":\n{text}")
         edge.server.message(types.MessageType.Warning, said)

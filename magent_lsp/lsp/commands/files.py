@@ -8,11 +8,10 @@ from lsprotocol import types
 
 from magent_lsp.core.agent import Agent
 from magent_lsp.core.edits import TextEdits, apply_replacements
-from magent_lsp.core.errors import CallerError, UnknownId
+from magent_lsp.core.errors import CallerError, UnknownId, UserError
 from magent_lsp.core.splice import rewrite
 from magent_lsp.lsp.commands.arguments import Nothing, SaveAgentArguments
 from magent_lsp.lsp.convert import to_path, to_uri
-from magent_lsp.lsp.outcomes import write_answer
 from magent_lsp.store.agent_file import agent_of
 from magent_lsp.store.agent_save import save_agent as write_agent
 from magent_lsp.store.agent_save import saved_text
@@ -31,8 +30,13 @@ async def doctor(edge: "Edge", arguments: Nothing) -> dict[str, bool]:
 async def _doctor(edge: "Edge") -> None:
     report = await edge.app.doctor()
     text = report.markdown()
-    path = await edge.in_thread(write_answer, edge.answers, "doctor", "magent doctor", text)
-    if not (edge.can_show_documents and await edge.watch.outcomes.open_document(path)):
+    outcomes = edge.watch.outcomes
+    try:
+        path = await outcomes.keep("doctor", "magent doctor", text)
+        shown = edge.can_show_documents and await outcomes.open_document(path)
+    except UserError as error:
+        shown, text = False, f"{text}\n{error}"
+    if not shown:
         edge.server.message(types.MessageType.Info, text)
 
 

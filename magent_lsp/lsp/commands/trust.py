@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from magent_lsp.core.errors import CallerError, MagentError
+from magent_lsp.core.errors import CallerError, MagentError, UserError
 from magent_lsp.lsp.commands.arguments import TrustArguments
 from magent_lsp.lsp.convert import to_path
-from magent_lsp.lsp.outcomes import write_answer
 
 if TYPE_CHECKING:
     from magent_lsp.lsp.edge import Edge
@@ -43,13 +42,16 @@ async def trust(edge: "Edge", arguments: TrustArguments) -> dict[str, Any]:
 
 
 async def _ask(edge: "Edge", review: "Review") -> None:
-    text = str(review)
+    text, outcomes = str(review), edge.watch.outcomes
     if len(text) > LONG:
-        path = await edge.in_thread(write_answer, edge.answers, "trust", "trust this project", f"{text}\n")
-        if edge.can_show_documents and await edge.watch.outcomes.open_document(path):
-            text = f"Trust the config of {review.folder}? The document that was opened says what it would do."
+        try:
+            path = await outcomes.keep("trust", "trust this project", f"{text}\n")
+        except UserError:
+            pass  # then all of it is in the message
         else:
-            text = f"Trust the config of {review.folder}? {path} says what it would do."
+            opened = edge.can_show_documents and await outcomes.open_document(path)
+            where = "The document that was opened" if opened else str(path)
+            text = f"Trust the config of {review.folder}? {where} says what it would do."
     params = types.ShowMessageRequestParams(
         type=types.MessageType.Warning,
         message=f"Magent: {text}",
