@@ -43,6 +43,12 @@ def from_home(path: str, home: str) -> str:
     return path
 
 
+def first_with(path: str, folders: Sequence[Path], has: Callable[[Path], bool]) -> str | None:
+    """A path in the first of the folders in which it is there; None: in none."""
+    places = (os.path.join(folder, path) for folder in folders)  # noqa: PTH118  Path would drop a final `/`
+    return next((each for each in places if has(Path(os.path.normpath(each)))), None)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Place:
     """The surroundings of a run."""
@@ -142,11 +148,12 @@ class Map:
     def named(self, text: str) -> str:
         """A path that a tool is given, made absolute as the tool does: the first folder that has it."""
         path = from_home(text, str(self.place.home))
-        places = [os.path.join(folder, path) for folder in self.place.folders]  # noqa: PTH118  as above
-        disk = self.place.disk
-        if disk is not None and len(places) > 1 and not os.path.isabs(path):  # noqa: PTH117  it is a text
-            return next((each for each in places if disk.has(Path(os.path.normpath(each)))), places[0])
-        return places[0] if places else self.expand(path, str(self.place.cwd))
+        folders, disk = self.place.folders, self.place.disk
+        if disk is not None and len(folders) > 1 and not os.path.isabs(path):  # noqa: PTH117  it is a text
+            found = first_with(path, folders, disk.has)
+            if found is not None:
+                return found
+        return os.path.join(folders[0], path) if folders else self.expand(path, str(self.place.cwd))  # noqa: PTH118
 
     def locate(self, text: str, folder: str | None = None, *, tool: bool = False) -> Located:
         """Every reading of a path in a command that runs in a folder, or of one that a `tool` is given."""

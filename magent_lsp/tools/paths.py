@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from magent_lsp.core.errors import ToolError
-from magent_lsp.permissions.place import from_home
+from magent_lsp.permissions.place import first_with, from_home
 
 
 def resolve(path: str, folders: Sequence[Path]) -> Path:
@@ -25,15 +25,14 @@ def resolve(path: str, folders: Sequence[Path]) -> Path:
         raise ToolError(f"The path {path!r} holds half of a character, which no file name can.") from None
     home = os.path.expanduser("~")  # noqa: PTH111 - Path.home raises where there is none
     expanded = from_home(path, home)
-    places = [Path(os.path.normpath(folder / expanded)) for folder in folders]
-    found = next((place for place in places if os.path.lexists(place)), None)
+    found = first_with(expanded, folders, os.path.lexists)
     if found is None and expanded.startswith("~"):
         name = path.partition("/")[0]
         raise ToolError(
             f"The home that {name!r} may stand for is not looked up: write its whole path, or './{name}' for "
             "a name in the workspace."
         )
-    return found or places[0]
+    return Path(os.path.normpath(folders[0] / expanded if found is None else found))
 
 
 def relative(path: Path, folder: Path) -> str:
