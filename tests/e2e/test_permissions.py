@@ -200,23 +200,8 @@ async def test_each_case_as_a_model_would_try_it(tmp_path: Path) -> None:
         settings={"maxTurns": 200, "log": "debug"},
     ) as client:
         client.always = silent
-        started = await client.command("magent.prompt", prompt="try everything")
-        answering = asyncio.create_task(_answer(client, no))
-        finished = await client.finished(started["runId"], seconds=60)
-        answering.cancel()
-        assert finished["text"] == "Done.", finished
-        events = client.of_run(started["runId"])
-    ended = [event for event in events if event["type"] == "tool_call_finished"]
-    asked = {event["toolCallId"] for event in events if event["type"] == "permission_requested"}
-    found = []
-    for event in ended:
-        refused = (event["output"] or "").startswith("Not allowed")
-        found.append("deny" if refused else "ask" if event["toolCallId"] in asked else "allow")
-    wrong = [
-        (row, got, event["output"])
-        for row, got, event in zip(ROWS, found, ended, strict=True)
-        if got != row.wanted
-    ]
+        ended, events = await _carried_out(client, no)
+    wrong = [(row, got, output) for row, (got, output) in zip(ROWS, ended, strict=True) if got != row.wanted]
     assert not wrong
     config = str(tmp_path / "config/config.yaml")
     verdicts = [text for _, text in client.logs if "verdict " in text]
@@ -229,9 +214,7 @@ async def test_each_case_as_a_model_would_try_it(tmp_path: Path) -> None:
         assert any(
             f"verdict {verdict}" in text and rule in text and f"{config}:{line}" in text for text in verdicts
         )
-    seen = [
-        event["output"] for row, event in zip(ROWS, ended, strict=True) if row.tool in ("glob", "list_dir")
-    ]
+    seen = [output for row, (_, output) in zip(ROWS, ended, strict=True) if row.tool in ("glob", "list_dir")]
     assert any("a.py" in output for output in seen)
     assert not any(re.search(r"\.env|vault/", output) for output in seen if "Not allowed" not in output)
     assert (workspace / "keep").exists()
@@ -243,6 +226,27 @@ async def test_each_case_as_a_model_would_try_it(tmp_path: Path) -> None:
 def silent(params: dict[str, Any]) -> Any:
     """A dialog that nobody looks at."""
     return NO_ANSWER
+
+
+async def _carried_out(
+    client: LspClient, reply: dict[str, str]
+) -> tuple[list[tuple[str, str]], list[dict[str, Any]]]:
+    """The verdict and the output of each call that the script makes, and all events of the run."""
+    started = await client.command("magent.prompt", prompt="try everything")
+    answering = asyncio.create_task(_answer(client, reply))
+    finished = await client.finished(started["runId"], seconds=60)
+    answering.cancel()
+    assert finished["text"] == "Done.", finished
+    events = client.of_run(started["runId"])
+    asked = {event["toolCallId"] for event in events if event["type"] == "permission_requested"}
+    ended = []
+    for event in events:
+        if event["type"] == "tool_call_finished":
+            output = event["output"] or ""
+            refused = output.startswith("Not allowed")
+            verdict = "deny" if refused else "ask" if event["toolCallId"] in asked else "allow"
+            ended.append((verdict, output))
+    return ended, events
 
 
 async def _answer(client: LspClient, reply: dict[str, str]) -> None:
@@ -607,17 +611,8 @@ async def test_what_is_judged_is_what_is_opened(tmp_path: Path) -> None:
         client.always = silent
         options = settings_of(tmp_path, calls(*opened), warmUp=False)
         await client.initialize(magent={**options, "client": EVENTS}, workspaceFolders=folders)
-        started = await client.command("magent.prompt", prompt="look around")
-        answering = asyncio.create_task(_answer(client, {"reply": "reject", "feedback": "not now"}))
-        finished = await client.finished(started["runId"], seconds=60)
-        answering.cancel()
-        assert finished["text"] == "Done.", finished
-        events = client.of_run(started["runId"])
-    ended = [event for event in events if event["type"] == "tool_call_finished"]
-    asked = {event["toolCallId"] for event in events if event["type"] == "permission_requested"}
-    assert ["ask" if event["toolCallId"] in asked else "allow" for event in ended] == [
-        row.wanted for row in opened
-    ]
-    assert all("is not looked up" in event["output"] for event in ended[:2])
-    assert "plain text" in ended[-1]["output"]
+        ended, events = await _carried_out(client, {"reply": "reject", "feedback": "not now"})
+    assert [verdict for verdict, _ in ended] == [row.wanted for row in opened]
+    assert all("is not looked up" in output for _, output in ended[:2])
+    assert "plain text" in ended[-1][1]
     assert "hush-hush" not in json.dumps(events)
