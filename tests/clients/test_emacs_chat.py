@@ -74,7 +74,7 @@ def test_cancel(desk: Desk, emacs: Batch) -> None:
     (erase-buffer)
     (insert "Tell me all.\\n")
     (test-action "Magent: Send this message" (point-min) (point-min))
-    (sleep-for 1.5)
+    (test-until (chat-has "word1"))
     (test-action "Magent: Cancel" (point-min) (point-min))
     (test-until (chat-has "> - magent: cancelled"))
     (test-check (chat-matches "## You\\n\\nTell me all\\\\.\\n\\n## Magent\\n\\nword0 word1"))

@@ -103,11 +103,12 @@ class Emacs:
 
 @pytest.fixture
 def emacs(desk: Desk, tmux: Callable[..., Tmux]) -> Iterator[Callable[..., Emacs]]:
-    """lsp-mode with both servers: `emacs(replies of the model…)`."""
+    """lsp-mode with both servers: `emacs(replies of the model…)`; without any, those of the model server."""
     sockets = tempfile.TemporaryDirectory(prefix="emacs-")  # a socket's path must be short
 
     def start(*replies: Mapping[str, Any]) -> Emacs:
-        desk.script(*replies)
+        if replies:
+            desk.script(*replies)
         init = desk.home / "init.el"
         init.write_text(INIT)
         command = [find_emacs(), "-nw", "-q", "-l", str(init), str(desk.file)]
@@ -156,14 +157,15 @@ def test_an_empty_answer_is_no_consent(desk: Desk, emacs: Start) -> None:
 @pytest.mark.covers("ask", "cancel")
 def test_ask_at_point_then_cancel_in_the_middle_of_an_answer(desk: Desk, emacs: Start) -> None:
     slow = {"text": ["word "] * 50, "delay": 1}
-    editor = emacs({"text": "It returns the leading blanks."}, slow, {"text": "Still here."})
+    desk.model.queue({"text": "It returns the leading blanks."}, slow, {"text": "Still here."})
+    editor = emacs()
     before = editor.text()
     editor.action("Magent: Explain")
     editor.said("leading blanks")
     quit_all(editor.terminal)
     editor.terminal.keys("M-<")
     editor.action("Magent: Explain")
-    editor.said("[magent:")
+    desk.wait_requests(2)
     editor.action("Magent: Cancel")
     editor.said("cancelled")
     quit_all(editor.terminal)

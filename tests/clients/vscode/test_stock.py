@@ -127,7 +127,7 @@ def test_unsaved_text_two_edits_a_new_file_and_a_server_that_was_killed(desk: De
 @pytest.mark.covers("ask", "cancel")
 def test_an_answer_is_opened_and_a_run_cancelled_by_code_action(desk: Desk, window: Any) -> None:
     slow = {"text": "Once upon a time " * 200, "delay": 0.2}
-    desk.script({"text": "It returns the **leading blanks**."}, slow, {"text": "Still here."})
+    desk.model.queue({"text": "It returns the **leading blanks**."}, slow, {"text": "Still here."})
     window.select_lines(13, 15)
     window.action("Magent: Explain")
     window.page.locator(".tab[aria-label*='.md']").wait_for()
@@ -137,6 +137,7 @@ def test_an_answer_is_opened_and_a_run_cancelled_by_code_action(desk: Desk, wind
     window.select_lines(13, 15)
     window.action("Magent: Explain")
     window.page.locator(".statusbar-item", has_text="Magent").first.wait_for()
+    desk.wait_requests(2)
     window.action("Magent: Cancel")
     window.page.locator(".statusbar-item", has_text="Magent").first.wait_for(state="detached")
     window.action("Magent: Explain")
