@@ -12,6 +12,9 @@ EVERYDAY: Final = frozenset(
 )
 """Of the tests that start processes of ours, those that the everyday loop keeps: one of each kind."""
 
+LONG: Final = frozenset({"e2e", "headless"})
+"""Folders of tests that start processes of ours."""
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Leave out a warning of pydantic's that litellm brings about, and that says nothing about us."""
@@ -24,5 +27,6 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Most tests that start processes are of the long run: the everyday loop is to stay under 3 minutes."""
     for item in items:
-        if item.path.parent.name in ("e2e", "headless") and item.path.name not in EVERYDAY:
+        folders = item.path.relative_to(item.config.rootpath).parts
+        if not LONG.isdisjoint(folders) and item.path.name not in EVERYDAY:
             item.add_marker(pytest.mark.slow)

@@ -23,6 +23,8 @@ from magent_lsp.mcp.doors import Door
 from tests.support.lsp_client import LspClient, server_environment
 
 SERVED = {"serveMcp": True}
+SECRET = "sk-test-secret-value-123456"
+"""The person's key, in the tests that look for it."""
 NAME = "claude-code"
 
 
@@ -130,3 +132,22 @@ async def asked(client: LspClient) -> dict[str, Any]:
 def ended(client: LspClient) -> list[dict[str, Any]]:
     """How the runs ended, in order."""
     return [each["event"] for each in client.events if each["event"]["type"] == "run_finished"]
+
+
+async def over(client: LspClient, count: int = 1) -> list[dict[str, Any]]:
+    """How the runs ended, when so many have."""
+    found: list[dict[str, Any]] = await client.until(
+        lambda: found if len(found := ended(client)) >= count else None
+    )
+    return found
+
+
+def edit(agent: GuestClient, **more: Any) -> Any:
+    """The usual edit, of `a.py`."""
+    return agent.use("edit_file", path="a.py", old_string="x = 1", new_string="x = 42", **more)
+
+
+def text_of(client: LspClient, name: str = "a.py") -> str:
+    """What a buffer holds."""
+    assert client.folder is not None
+    return client.buffers[(client.folder / name).as_uri()].text

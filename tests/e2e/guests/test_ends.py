@@ -1,12 +1,8 @@
 """Where a guest's run ends although the agent stays: what the person changed or said counts from then on."""
 
 import asyncio
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from tests.support.guest import SERVED, GuestClient, asked, door, ended, guest, holds
 from tests.support.lsp_client import EVENTS, NO_ANSWER, LspClient, editor
@@ -14,13 +10,6 @@ from tests.support.lsp_client import EVENTS, NO_ANSWER, LspClient, editor
 ENDED = "Nothing was done. The user ended this in the editor. Ask them before you go on."
 ZERO = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
 FILES = {"a.py": "x = 1\n", "b.py": "b = 1\n"}
-
-
-@pytest.fixture
-def tmp_path() -> Iterator[Path]:
-    """A short one: the path of a socket must be, and that of pytest's is not beside other workers."""
-    with tempfile.TemporaryDirectory(prefix="guest-", ignore_cleanup_errors=True) as folder:
-        yield Path(folder).resolve()
 
 
 def edit(agent: GuestClient, number: int) -> Any:

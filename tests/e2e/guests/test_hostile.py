@@ -6,10 +6,9 @@ import random
 import socket
 import stat
 import struct
-import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -21,13 +20,6 @@ from magent_lsp.mcp.doors import Door
 from magent_lsp.mcp.frames import frames, pack
 from tests.support.guest import SERVED, door, ended, guest, holds
 from tests.support.lsp_client import EVENTS, NO_ANSWER, LspClient, editor
-
-
-@pytest.fixture
-def tmp_path() -> Iterator[Path]:
-    """A short one: the path of a socket must be, and that of pytest's is not beside other workers."""
-    with tempfile.TemporaryDirectory(prefix="guest-", ignore_cleanup_errors=True) as folder:
-        yield Path(folder).resolve()
 
 
 @pytest_asyncio.fixture
