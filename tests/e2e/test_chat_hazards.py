@@ -162,3 +162,17 @@ async def test_nor_does_the_doctor_or_a_question_need_a_place_to_write(tmp_path:
         run = await client.command("magent.prompt", prompt="go on")
         await client.until(lambda: client.questions)
         assert (await client.finished(run["runId"]))["text"] == "Good."
+
+
+async def test_nor_does_a_long_review_of_what_a_project_would_do(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "answers").write_text("a file where a folder should be")
+    rules = "".join(f"    'command-{number} *': allow\n" for number in range(200))
+    files = {".magent/config.yaml": f"permission:\n  bash:\n{rules}"}
+    async with editor(tmp_path, script=[], files=files) as client:
+        client.always = "Trust it"
+        await client.command("magent.trust")
+        await client.until(told(client, "is trusted now"))
+        [question] = client.questions
+        assert "command-0 *" in question["message"]
+        assert "command-199 *" in question["message"]
