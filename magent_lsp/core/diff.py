@@ -26,6 +26,9 @@ _HIDDEN = re.compile(
 """Characters that cannot be seen, or that change the order in which others are seen."""
 
 
+_BREAKS = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+
+
 class LineHunk(NamedTuple):
     """Lines `[start, end)` of the old text become lines `[new_start, new_end)` of the new one, from 0."""
 
@@ -102,6 +105,11 @@ def _anchors(old: Sequence[str], new: Sequence[str], part: LineHunk) -> list[tup
 def reveal(text: str) -> str:
     """The text with invisible and direction-changing characters written as `⟨U+202E⟩`."""
     return _HIDDEN.sub(lambda match: f"⟨U+{ord(match.group()):04X}⟩", text)
+
+
+def one_line(text: str) -> str:
+    """The text with its line breaks written as `␊`, for places that hold one line."""
+    return _BREAKS.sub("␊", text)
 
 
 def unified_diff(

@@ -37,6 +37,8 @@ class RunStarted:
     """The target of a scoped run, for highlighting."""
     parent_run_id: str | None = None
     """Set for a subagent's run: the run that delegated to it."""
+    folder: str | None = None
+    """The URI of the session's folder, to which relative paths in its texts belong."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -129,6 +129,9 @@ class Question:
     options: tuple[str, ...] = ()
     multiple: bool = False
     default: str = ""
+    run_id: str = ""
+    tool_call_id: str = ""
+    """The call that asks, and its run, as events name them; empty where there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)

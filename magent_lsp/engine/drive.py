@@ -267,6 +267,7 @@ class Driver:
                 uri=scope.path.as_uri() if scope and scope.path else None,
                 range=scope.span if scope else None,
                 parent_run_id=run.parent.id if run.parent else None,
+                folder=run.session.folder.as_uri(),
             )
         )
         if spoken and run.guest is None and not run.session.messages:

@@ -16,10 +16,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from magent_lsp.core.diff import one_line
 from magent_lsp.core.errors import MagentError, ToolError
 from magent_lsp.core.events import TodoUpdated, ToolCallEvent, ToolState
 from magent_lsp.core.known import Known, more, read_known
 from magent_lsp.core.messages import ToolCall, ToolMessage, ToolStatus
+from magent_lsp.core.request import Answer, Question
 from magent_lsp.core.session import step_of
 from magent_lsp.core.tool import READ, Proposal, Subject, ToolContext, ToolResult
 from magent_lsp.engine.call import Prepared, faults, parse_arguments, paths_of, shown_arguments
@@ -32,6 +34,7 @@ from magent_lsp.engine.unsaved import save_before
 
 logger = logging.getLogger(__name__)
 
+Ask = Callable[[Question], Awaitable[Answer | None]]
 Delegate = Callable[[str, str, bool, Callable[[str], None]], Awaitable[ToolResult]]
 """(agent, prompt, background, where its steps are shown)"""
 
@@ -126,7 +129,11 @@ class Executor:
             raise ToolError(f"Bad arguments for {call.name!r}: {faults(error)}") from None
         subjects = tool.subjects(value) or (Subject(tool=tool.name, kind="none"),)
         return Prepared(
-            call=call, tool=tool, input=value, title=tool.title(value) or tool.name, subjects=subjects
+            call=call,
+            tool=tool,
+            input=value,
+            title=one_line(tool.title(value)) or tool.name,
+            subjects=subjects,
         )
 
     async def _hooked(self, prepared: Prepared) -> Prepared:
@@ -185,7 +192,7 @@ class Executor:
             raise ToolError(f"Tool {prepared.tool.name!r} proposed nothing.")
         self._updated(prepared, "in_progress")
         if prepared.tool.name == "bash":
-            await save_before(self._run)
+            await save_before(self._run, prepared.call.id)
         return await outcome.act()
 
     async def _may_read(self, prepared: Prepared, reads: Sequence[Subject]) -> None:
@@ -205,6 +212,8 @@ class Executor:
             self._updated(prepared, "in_progress", self._run.host.redact(text))
 
         context = replace(self._context, report=report)
+        if context.ask is not None:
+            context = replace(context, ask=partial(_asking, context.ask, self._run.id, prepared.call.id))
         if self._delegate is not None:
             context = replace(context, delegate=partial(_reporting, self._delegate, report))
         return context
@@ -297,3 +306,7 @@ async def _reporting(
     delegate: Delegate, report: Callable[[str], None], agent: str, prompt: str, background: bool
 ) -> ToolResult:
     return await delegate(agent, prompt, background, report)
+
+
+async def _asking(ask: Ask, run_id: str, call_id: str, question: Question) -> Answer | None:
+    return await ask(replace(question, run_id=run_id, tool_call_id=call_id))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from magent_lsp.core.diff import reveal
+from magent_lsp.core.diff import one_line, reveal
 from magent_lsp.core.edits import CreateFile, DeleteFile, FileEdit, TextEdits
 from magent_lsp.core.errors import MagentError
 from magent_lsp.core.request import Comparison, PermissionOption, PermissionReply, PermissionRequest
@@ -120,10 +120,13 @@ def _request(
     def shown(text: str) -> str:
         return reveal(run.host.redact(text))
 
+    def line(text: str) -> str:
+        return one_line(shown(text))
+
     options = [PermissionOption(reply="allow_once", title="Allow once")]
     whole = proposal is None or proposal.command is None or len(proposal.command) <= MAX_SHOWN
     if decision.grants and whole:
-        what = shown(", ".join(dict.fromkeys(_shown(run, rule) for rule in decision.grants)))
+        what = line(", ".join(dict.fromkeys(_shown(run, rule) for rule in decision.grants)))
         options.append(PermissionOption(reply="allow_session", title=f"Allow {what} in this session"))
         if decision.always:
             options.append(PermissionOption(reply="allow_always", title=f"Always allow {what}"))
@@ -134,7 +137,7 @@ def _request(
         session_id=run.root.session.id,
         tool_call_id=call_id,
         tool=tool,
-        title=shown(f"{guest.name}: {title}" if (guest := run.root.guest) is not None else title),
+        title=line(f"{guest.name}: {title}" if (guest := run.root.guest) is not None else title),
         reason=shown(decision.reason),
         options=tuple(options),
         command=shown(proposal.command) if proposal and proposal.command is not None else None,

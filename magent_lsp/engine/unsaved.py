@@ -9,7 +9,7 @@ SAVE = "Save all"
 LEAVE = "Run without saving"
 
 
-async def save_before(run: Run) -> None:
+async def save_before(run: Run, call_id: str) -> None:
     """Save unsaved buffers of the workspace if the setting or the person says so and the client can."""
     editor, setting = run.host.editor, run.settings.edits.save_before_commands
     if setting == "never" or not editor.can_save:
@@ -24,6 +24,8 @@ async def save_before(run: Run) -> None:
                 title="Unsaved changes",
                 message=f"A command is about to run, and these files have unsaved changes: {names}.",
                 options=(SAVE, LEAVE),
+                run_id=run.id,
+                tool_call_id=call_id,
             )
         )
         if answer is None or answer.values != (SAVE,):

@@ -9,6 +9,8 @@ from magent_lsp.headless.terminal import Terminal
 _KEYS: dict[Reply, str] = {"allow_once": "y", "allow_session": "s", "allow_always": "a", "reject": "n"}
 _WORDS = {"yes": "y", "once": "y", "session": "s", "always": "a", "no": "n", "feedback": "f"}
 _FEEDBACK = "f"
+_YES = frozenset({"yes", "y", "ok"})
+_NO = frozenset({"no", "n"})
 
 
 class Person:
@@ -56,7 +58,7 @@ class Person:
             if said is None or not (said or question.default):
                 return None
             parts = said.split(",") if question.multiple else [said]
-            chosen = [_option(part.strip(), question.options) for part in parts if part.strip()]
+            chosen = [_option(part.strip(), question) for part in parts if part.strip()]
             return Answer(values=tuple(chosen) or (question.default,))
 
     async def _line(self, prompt: str) -> str | None:
@@ -96,7 +98,11 @@ def show_request(terminal: Terminal, request: PermissionRequest, margin: str = "
         terminal.diff(request.diff, indent=f"{margin}  ")
 
 
-def _option(said: str, options: tuple[str, ...]) -> str:
+def _option(said: str, question: Question) -> str:
+    """The option that is meant by its number, its text or, of a proposal, a yes or no; else the words."""
+    options = question.options
+    if question.default and options and said.casefold() in _YES | _NO:
+        return options[0 if said.casefold() in _YES else -1]
     if said.isdecimal() and 1 <= int(said) <= len(options):
         return options[int(said) - 1]
     return next((option for option in options if option.casefold() == said.casefold()), said)

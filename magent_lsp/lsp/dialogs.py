@@ -73,6 +73,8 @@ class Dialogs:
             params |= {"options": list(question.options), "multiple": question.multiple}
         if question.default:
             params["default"] = question.default
+        if question.tool_call_id:
+            params |= {"runId": question.run_id, "toolCallId": question.tool_call_id}
         answer = await self._caller.call("magent/input", params, seconds=None)
         value = answer.get("value") if isinstance(answer, dict) else None
         values = tuple(

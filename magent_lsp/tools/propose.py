@@ -2,6 +2,7 @@
 
 from pydantic import BaseModel, Field
 
+from magent_lsp.core.diff import one_line
 from magent_lsp.core.errors import ToolError
 from magent_lsp.core.request import Question
 from magent_lsp.core.tool import Tool, ToolContext, ToolResult
@@ -9,8 +10,6 @@ from magent_lsp.core.tool import Tool, ToolContext, ToolResult
 ACCEPT, REJECT = "Accept", "Reject"
 NOBODY = "Not answered: nobody can be asked here. Go on without it, and show the text in your answer."
 SILENCE = "Not answered. Go on without it; do not treat it as accepted."
-_YES = frozenset({"accept", "yes", "y", "ok"})
-_NO = frozenset({"reject", "no", "n"})
 _MOST = 20_000
 
 
@@ -30,7 +29,7 @@ async def _run(input: Input, context: ToolContext) -> ToolResult:
         return ToolResult(text=NOBODY)
     answer = await context.ask(
         Question(
-            title=input.title.strip(),
+            title=one_line(input.title.strip()),
             message=input.content,
             options=(ACCEPT, REJECT),
             default=input.content,
@@ -39,9 +38,9 @@ async def _run(input: Input, context: ToolContext) -> ToolResult:
     said = answer.values[0].strip() if answer is not None and answer.values else ""
     if not said:
         return ToolResult(text=SILENCE)
-    if said.casefold() in _NO:
+    if said == REJECT:
         return ToolResult(text="Rejected. Do not use it; ask what should be different, or do something else.")
-    if said.casefold() in _YES or said == input.content.strip():
+    if said in (ACCEPT, input.content.strip()):
         return ToolResult(text="Accepted as it is.")
     return ToolResult(text=f"Accepted with changes. The user's text, which counts from now on:\n{said}")
 

@@ -33,9 +33,15 @@ async def test_a_question_reaches_the_person_and_the_answer_the_model(
     server.reply("Tabs it is.")
     outcome = await desk.run("format")
     assert outcome.text == "Tabs it is."
-    assert desk.questions == [
-        Question(title="Tabs or blanks?", message="For new files.", options=("tabs", "blanks"))
-    ]
+    [question] = desk.questions
+    [called] = [event for event in desk.events.of("tool_call_started") if event.name == "ask_user"]
+    assert question == Question(
+        title="Tabs or blanks?",
+        message="For new files.",
+        options=("tabs", "blanks"),
+        run_id=desk.events.envelopes[0].run_id,
+        tool_call_id=called.tool_call_id,
+    )
     assert last_result(desk).text == "The user chose: tabs"
 
 
@@ -148,11 +154,11 @@ async def test_a_subagent_cannot_ask(desk: Desk, server: ModelServer) -> None:
     ("values", "words"),
     [
         (("Accept",), "Accepted as it is."),
-        (("yes",), "Accepted as it is."),
         (("fix: a bug",), "Accepted as it is."),
         (("Reject",), "Rejected."),
-        (("n",), "Rejected."),
         (("fix: the bug\n\nMore.",), "Accepted with changes."),
+        (("n",), "Accepted with changes."),
+        (("ok",), "Accepted with changes."),
         ((" ",), "Not answered."),
         ((), "Not answered."),
         (None, "Not answered."),
@@ -170,7 +176,8 @@ async def test_a_proposal_is_taken_changed_or_refused(
     result = await use(propose.TOOL, context, title="Commit message", content="fix: a bug")
     assert result.text.startswith(words)
     if "changes" in words:
-        assert result.text.endswith("fix: the bug\n\nMore.")
+        assert values is not None
+        assert result.text.endswith(f":\n{values[0]}")
 
 
 @pytest.mark.parametrize(

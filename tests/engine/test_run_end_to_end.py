@@ -26,11 +26,28 @@ async def test_an_edit_is_asked_for_applied_and_undone(desk: Desk, server: Model
     seqs = [envelope.seq for envelope in desk.events.envelopes]
     assert seqs == list(range(1, len(seqs) + 1))
     assert desk.events.types()[0] == "run_started"
+    assert desk.events.of("run_started")[0].folder == desk.workspace.as_uri()
     assert desk.events.types()[-1] == "run_finished"
     run_id = desk.events.envelopes[0].run_id
     report = await desk.magent.undo(run_id)
     assert report.restored == (desk.workspace / "a.py",)
     assert "'helo'" in (desk.workspace / "a.py").read_text()
+
+
+async def test_titles_are_lines_whatever_the_model_names(desk: Desk, server: ModelServer) -> None:
+    """An editor that puts them into a list or a buffer of lines would fail, and the question with it."""
+    server.reply(calls=[call("write_file", path="a\nb.txt", content="x\n")])
+    server.reply(calls=[call("propose", title="A name\rof two\nlines", content="x")])
+    server.reply("Done.")
+    await desk.run("write")
+    [asked] = desk.asked
+    [question] = desk.questions
+    titles = [event.title for event in desk.events.of("tool_call_finished")]
+    titles += [asked.title, question.title, *(option.title for option in asked.options)]
+    assert sum("a␊b.txt" in title for title in titles) >= 3
+    assert "A name␊of two␊lines" in titles
+    assert all(len(title.splitlines()) == 1 for title in titles)
+    assert (desk.workspace / "a\nb.txt").exists()
 
 
 async def test_a_reject_ends_the_run_and_changes_nothing(desk: Desk, server: ModelServer) -> None:

@@ -66,6 +66,20 @@ def test_words_with_a_no_go_to_the_model_and_the_run_goes_on(program: Program) -
         assert screen.end() == 0
 
 
+@pytest.mark.parametrize(
+    ("said", "told"), [("y", "Accepted as it is."), ("no", "Rejected."), ("", "Accepted")]
+)
+def test_yes_and_no_to_a_proposal_are_what_they_are_elsewhere(program: Program, said: str, told: str) -> None:
+    propose = call("propose", title="A name", content="total")
+    heard = {"when": {"tool": told}, "text": "I heard."}
+    script = program.script({"calls": [propose]}, heard)
+    with program.at_a_terminal("run", "do it", "--model", script) as screen:
+        screen.until("Answer [total] >")
+        screen.type(f"{said}\r")
+        screen.until("I heard.")
+        assert screen.end() == 0
+
+
 def test_in_this_session_is_not_asked_twice(program: Program) -> None:
     with program.at_a_terminal(*ask(program, BASH, BASH)) as screen:
         screen.question()

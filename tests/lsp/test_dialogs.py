@@ -1,6 +1,7 @@
 """Only an exact yes is a yes; everything else is a no, and a client without dialogs is said to be one."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -142,13 +143,15 @@ async def test_questions_go_through_the_shim(tmp_path: Path, given: Any, expecte
             return given
 
         client.on["magent/input"] = answer
-        answered = await editor.ask(QUESTION)
+        answered = await editor.ask(replace(QUESTION, run_id="run-1", tool_call_id="call-1"))
         assert answered == (Answer(values=expected) if expected else None)
         assert client.requests[0][1] == {
             "title": "Which?",
             "message": "Choose",
             "options": ["a", "b"],
             "multiple": False,
+            "runId": "run-1",
+            "toolCallId": "call-1",
         }
 
 
