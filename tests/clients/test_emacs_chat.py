@@ -68,7 +68,7 @@ def test_ask_about_a_selection_and_type_meanwhile(desk: Desk, emacs: Batch) -> N
 
 
 def test_cancel(desk: Desk, emacs: Batch) -> None:
-    desk.script({"text": [f"word{number} " for number in range(99)], "delay": 0.1})
+    desk.script({"text": [f"word{number} " for number in range(999)], "delay": 0.1})
     emacs(f"""
     {CHAT}
     (erase-buffer)
