@@ -14,13 +14,14 @@ from weakref import WeakKeyDictionary
 from magent_lsp.core.agent import Agent
 from magent_lsp.core.document import Document
 from magent_lsp.core.errors import CallerError, ToolError
-from magent_lsp.core.events import Notice, RunStarted, TextDeltaEvent
+from magent_lsp.core.events import Notice, TextDeltaEvent
 from magent_lsp.core.messages import AssistantMessage, UserMessage
 from magent_lsp.core.ports import EventSink, ModelSettings
 from magent_lsp.core.request import RunRequest, StopReason
 from magent_lsp.core.session import Session
 from magent_lsp.core.tool import Tool, ToolContext
 from magent_lsp.engine.about import About, Parts
+from magent_lsp.engine.announce import announce
 from magent_lsp.engine.asking import ask_person
 from magent_lsp.engine.crew import Crew, Steps
 from magent_lsp.engine.emitter import Emitter, Sinks
@@ -39,12 +40,12 @@ from magent_lsp.engine.scopes import Target
 from magent_lsp.engine.served import Served, take_words
 from magent_lsp.engine.session_hooks import SessionHooks
 from magent_lsp.engine.skills import load_skill
-from magent_lsp.engine.slash import Builtin, Expanded, agent_at_work, expand_prompt
+from magent_lsp.engine.slash import Builtin, Expanded, expand_prompt
 from magent_lsp.engine.snapshot import Snapshot
 from magent_lsp.engine.subagents import Subagents
 from magent_lsp.engine.summaries import needs_model
 from magent_lsp.engine.telemetry import Telemetry
-from magent_lsp.engine.titles import Titles, title_from
+from magent_lsp.engine.titles import Titles
 from magent_lsp.engine.trace import Trace
 from magent_lsp.engine.view import View
 from magent_lsp.engine.window import Window
@@ -138,7 +139,7 @@ class Driver:
         run.budget = budget_of(run)
         run.hooks = self._session_hooks.of(run)
         await self._aim_again(run)
-        self._announce(run)
+        announce(run)
         subagents = Subagents(run, self._spawn, self.runs, self.crew)
         executor = Executor(run, self._context(run, subagents), subagents.delegate)
         if run.parent is not None:
@@ -252,40 +253,6 @@ class Driver:
         run.text = text
         run.emit(TextDeltaEvent(text=text))
         return "end_turn"
-
-    def _announce(self, run: Run) -> None:
-        scope = run.scope
-        spoken = run.parent is None and needs_model(run.request.prompt, run.snapshot.commands)
-        if spoken and not run.session.title:
-            run.names_session = True
-            run.session.rename(title_from(run.host.redact(run.request.prompt)))
-        run.emit(
-            RunStarted(
-                agent=agent_at_work(run).name,
-                model=run.guest.name if run.guest is not None else run.wished_model or run.settings.model,
-                prompt=run.request.prompt,
-                uri=scope.path.as_uri() if scope and scope.path else None,
-                range=scope.span if scope else None,
-                parent_run_id=run.parent.id if run.parent else None,
-                folder=run.session.folder.as_uri(),
-            )
-        )
-        if spoken and run.guest is None and not run.session.messages:
-            self._say_what_is_wrong(run)
-
-    def _say_what_is_wrong(self, run: Run) -> None:
-        # The terminal has said at its start what is wrong in the files.
-        for problem in () if run.host.ways.terminal else run.snapshot.problems:
-            if problem.severity == "error" and not problem.needs_trust:
-                run.emit(Notice(level="warning", message=str(problem)))
-        if not run.snapshot.trusted:
-            run.emit(
-                Notice(
-                    level="info",
-                    message="This project's own config only tightens until you trust it: "
-                    f"{run.host.ways.trust} shows what it would allow or run.",
-                )
-            )
 
     async def _expand(self, run: Run, executor: Executor) -> Expanded:
         if run.parent is not None:
