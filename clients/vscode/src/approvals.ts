@@ -1,14 +1,17 @@
 // Shows an edit that waits for permission as a diff, and takes the person's answer.
 
 import { basename } from "node:path";
-import { commands, type Disposable, EventEmitter, TabInputTextDiff, Uri, window, workspace } from "vscode";
+import { commands, type Disposable, EventEmitter, type Tab, TabInputText, TabInputTextDiff, Uri, window, workspace } from "vscode";
 
 import type { Connection } from "./connection";
 import type { Conversations } from "./conversations";
+import { plain } from "./plain";
 import type { Comparison, PermissionRequest, Reply } from "./protocol";
 import type { Typing } from "./typing";
 
 export const SCHEME = "magent-lsp";
+
+const NOTHING = "Magent waits for no permission.";
 
 interface Asked {
   requestId: string;
@@ -42,23 +45,24 @@ export class Approvals implements Disposable {
     for (const part of this.parts) part.dispose();
   }
 
-  /** Answer a request; without `reply` the person chooses, without a request the oldest is meant. */
+  /** Answer a request. Without `reply` the person chooses; without a request the oldest is meant, and shown if there are others. */
   async answer(reply?: Reply, requestId?: string, feedback?: string): Promise<void> {
     const request = this.request(requestId);
-    if (!request) {
-      void window.showInformationMessage("Magent waits for no permission.");
-      return;
-    }
+    if (!request) return void window.showInformationMessage(NOTHING);
     const asked: Asked = { requestId: request.requestId, reply, feedback };
-    if (!reply) Object.assign(asked, await choose(request));
+    // Of several, the one that is meant may not be the one that is looked at.
+    const unclear = !requestId && this.conversations.pending.size > 1;
+    if (!reply || unclear) Object.assign(asked, await choose(request));
     if (!asked.reply) return;
     await this.connection().execute("magent.respond", { ...asked });
   }
 
   /** Reject with a reason, with which the agent goes on. */
   async rejectSaying(requestId?: string): Promise<void> {
-    const feedback = await askReason();
-    if (feedback) await this.answer("reject", requestId, feedback);
+    const request = this.request(requestId);
+    if (!request) return void window.showInformationMessage(NOTHING);
+    const feedback = await askReason(request);
+    if (feedback) await this.answer("reject", request.requestId, feedback);
   }
 
   /** The server has an edit to be looked at: the one of a request, or one for its own sake. */
@@ -83,7 +87,7 @@ export class Approvals implements Disposable {
       return this.diff(request.requestId, name, edit.original, edit.modified, `${name}: accept this edit?`, preserveFocus);
     }
     const name = `${basename(request.paths[0] ?? request.title)}.diff`;
-    await window.showTextDocument(this.document(request.requestId, "change", name, request.diff), { preserveFocus });
+    await window.showTextDocument(this.document(request.requestId, "change", name, request.diff), { preview: false, preserveFocus });
   }
 
   private request(requestId?: string): PermissionRequest | undefined {
@@ -103,7 +107,7 @@ export class Approvals implements Disposable {
   private async diff(id: string, name: string, before: string, after: string, title: string, preserveFocus: boolean): Promise<void> {
     const left = this.document(id, "before", name, before);
     const right = this.document(id, "after", name, after);
-    await commands.executeCommand("vscode.diff", left, right, title, { preview: true, preserveFocus });
+    await commands.executeCommand("vscode.diff", left, right, title, { preview: false, preserveFocus });
   }
 
   private document(id: string, side: string, name: string, text: string): Uri {
@@ -114,11 +118,9 @@ export class Approvals implements Disposable {
   }
 
   private async close(requestId: string): Promise<void> {
-    const tabs = window.tabGroups.all
-      .flatMap((group) => group.tabs)
-      .filter(({ input }) => input instanceof TabInputTextDiff && isOf(input.modified, requestId));
+    const tabs = window.tabGroups.all.flatMap((group) => group.tabs).filter((tab) => requestOf(shownIn(tab)) === requestId);
     if (tabs.length > 0) await window.tabGroups.close(tabs);
-    for (const uri of [...this.texts.keys()]) if (isOf(Uri.parse(uri), requestId)) this.texts.delete(uri);
+    for (const uri of [...this.texts.keys()]) if (requestOf(Uri.parse(uri)) === requestId) this.texts.delete(uri);
     this.comparisons.delete(requestId);
   }
 }
@@ -128,8 +130,8 @@ export function requestOf(uri: Uri | undefined): string | undefined {
   return uri?.scheme === SCHEME ? uri.path.split("/")[1] : undefined;
 }
 
-function isOf(uri: Uri, requestId: string): boolean {
-  return uri.scheme === SCHEME && uri.path.startsWith(`/${requestId}/`);
+function shownIn({ input }: Tab): Uri | undefined {
+  return input instanceof TabInputTextDiff ? input.modified : input instanceof TabInputText ? input.uri : undefined;
 }
 
 function nameOf(uri: string): string {
@@ -146,10 +148,14 @@ async function choose(request: PermissionRequest): Promise<{ reply?: Reply; feed
     ignoreFocusOut: true,
   });
   if (!chosen?.why) return { reply: chosen?.reply };
-  const feedback = await askReason();
+  const feedback = await askReason(request);
   return feedback ? { reply: "reject", feedback } : {};
 }
 
-function askReason(): Thenable<string | undefined> {
-  return window.showInputBox({ title: "What should the agent do instead?", prompt: "It goes on with your answer.", ignoreFocusOut: true });
+function askReason({ title }: PermissionRequest): Thenable<string | undefined> {
+  return window.showInputBox({
+    title: "What should the agent do instead?",
+    prompt: plain(`${title}: it goes on with your answer.`),
+    ignoreFocusOut: true,
+  });
 }

@@ -84,12 +84,15 @@ export class Chat implements WebviewViewProvider, Disposable {
         return void (await commands.executeCommand("magentLsp.answer", message.reply, message.requestId));
       case "answer":
         return this.questions.answer(message.id, message.value);
+      case "draft":
+        this.typing.note();
+        return this.questions.draft(message.id, message.text);
       case "showText":
         return this.questions.show(message.id);
       case "typing":
         return this.typing.note();
       case "open":
-        return open(message.path);
+        return open(message.path, this.conversations.current?.folder);
       case "diff":
         return void (await commands.executeCommand("magentLsp.showDiff", message.requestId));
       case "rejectSaying":
@@ -98,7 +101,7 @@ export class Chat implements WebviewViewProvider, Disposable {
       case "redo":
         return void (await commands.executeCommand(`magentLsp.${message.type}`, message.runId));
       case "cancel":
-        return void (await commands.executeCommand("magentLsp.cancel", this.conversations.runHere?.runId));
+        return this.cancel();
       default:
         return void (await commands.executeCommand(`magentLsp.${message.type}`));
     }
@@ -132,6 +135,12 @@ export class Chat implements WebviewViewProvider, Disposable {
     if (!started) this.tell({ type: "focus", text });
   }
 
+  private async cancel(): Promise<void> {
+    const run = this.conversations.runHere;
+    // It may have ended under the pointer; without a run all others would be meant.
+    if (run) await commands.executeCommand("magentLsp.cancel", run.runId);
+  }
+
   private show(): void {
     const thread = this.conversations.current;
     if (this.view) this.view.description = thread?.title.slice(0, 60);
@@ -148,6 +157,7 @@ export class Chat implements WebviewViewProvider, Disposable {
       model: shortModel(this.choices.model().model ?? model),
       place: words(window.activeTextEditor),
       ready: this.connection.ready,
+      starting: this.connection.starting,
     });
   }
 
@@ -164,16 +174,17 @@ function words(editor: TextEditor | undefined): string {
   return editor?.document.uri.scheme === "file" ? placeWords(editor.document.uri.toString(), editor.selection) : "";
 }
 
-/** Where a file that the server names may be. */
-function places(name: string): Uri[] {
+/** Where a file that the server names may be; first in the folder of its conversation. */
+function places(name: string, folder: string | undefined): Uri[] {
   if (isAbsolute(name)) return [Uri.file(name)];
-  return (workspace.workspaceFolders ?? []).map((folder) => Uri.joinPath(folder.uri, name));
+  const folders = (workspace.workspaceFolders ?? []).map(({ uri }) => uri);
+  return [...(folder ? [Uri.parse(folder)] : []), ...folders].map((uri) => Uri.joinPath(uri, name));
 }
 
 /** Open a file that an answer names, `src/a.py` or `src/a.py:12`. */
-async function open(link: string): Promise<void> {
+async function open(link: string, folder: string | undefined): Promise<void> {
   const [, path = link, line] = /^(.*?)(?:[:#]L?(\d+))?$/.exec(decodeURIComponent(link)) ?? [];
-  for (const uri of places(path)) {
+  for (const uri of places(path, folder)) {
     try {
       const editor = await window.showTextDocument(uri, { preview: true });
       if (line) await commands.executeCommand("revealLine", { lineNumber: Number(line) - 1, at: "center" });

@@ -1,6 +1,6 @@
 // The commands of the palette, of menus and of keys.
 
-import { commands, type Disposable, type TextEditor, type Uri, window, workspace } from "vscode";
+import { commands, type Disposable, type TextEditor, Uri, window, workspace } from "vscode";
 
 import { type Approvals, requestOf } from "./approvals";
 import { Chat } from "./chat";
@@ -25,10 +25,15 @@ interface Session {
   sessionId: string;
   title: string;
   updated: string;
+  /** A path. */
+  folder?: string;
   empty: boolean;
   parent?: string;
   forked?: boolean;
 }
+
+/** What a command is called with: an id by us, by a menu of VS Code the file that it was opened at. */
+type Given = string | Uri;
 
 /** Register them all. */
 export function registerCommands(parts: Parts): Disposable[] {
@@ -41,14 +46,15 @@ export function registerCommands(parts: Parts): Disposable[] {
     openChat: () => chat.focus(),
     newChat: () => (conversations.show(undefined), chat.focus()),
     sessions: () => sessions(parts),
-    cancel: (runId?: string) => connection.execute("magent.cancel", runId ? { runId } : {}),
-    answer: (reply?: Reply, requestId?: string) => answer(parts, reply, requestId),
+    cancel: (run?: Given) => connection.execute("magent.cancel", typeof run === "string" ? { runId: run } : {}),
+    answer: (given?: Reply | Uri, requestId?: string) =>
+      given instanceof Uri ? answer(parts, undefined, requestOf(given)) : answer(parts, given, requestId),
     accept: (uri?: Uri) => decide(parts, "allow_once", uri),
     reject: (uri?: Uri) => decide(parts, "reject", uri),
-    rejectSaying: (requestId?: string) => approvals.rejectSaying(requestId),
+    rejectSaying: (request?: Given) => approvals.rejectSaying(request instanceof Uri ? requestOf(request) : request),
     showDiff: (requestId?: string) => approvals.show(requestId),
-    undo: (runId?: string) => takeBack(parts, "undo", runId),
-    redo: (runId?: string) => takeBack(parts, "redo", runId),
+    undo: (run?: Given) => takeBack(parts, "undo", run),
+    redo: (run?: Given) => takeBack(parts, "redo", run),
     pickAgent: () => choices.pickAgent(connection),
     pickModel: () => choices.pickModel(connection),
     trust: () => connection.execute("magent.trust"),
@@ -77,7 +83,7 @@ async function decide({ conversations, approvals, questions }: Parts, reply: "al
   const at = uri ?? window.activeTextEditor?.document.uri;
   const question = questions.at(at) ?? (conversations.pending.size > 0 ? undefined : questions.open[0]);
   if (question && !requestOf(at)) await questions.decide(question.id, reply === "allow_once");
-  else await approvals.answer(reply, uri && requestOf(uri));
+  else await approvals.answer(reply, requestOf(at));
 }
 
 async function prompt({ connection, choices }: Parts): Promise<void> {
@@ -127,27 +133,34 @@ async function askAbout(connection: Connection, active: TextEditor | undefined, 
 }
 
 async function sessions({ conversations, connection, chat }: Parts): Promise<void> {
-  const folder = workspace.workspaceFolders?.[0]?.uri.toString();
-  const found = await connection.execute<Session[]>("magent.sessions", folder ? { folder } : {});
+  const folders = workspace.workspaceFolders ?? [];
+  const found: Session[] = [];
+  for (const argument of folders.length > 0 ? folders.map(({ uri }) => ({ folder: uri.toString() })) : [{}]) {
+    const some = await connection.execute<Session[]>("magent.sessions", argument);
+    if (!some) return;
+    found.push(...some);
+  }
   const items = found
-    ?.filter((session) => !session.empty && (!session.parent || session.forked))
+    .filter((session) => !session.empty && (!session.parent || session.forked))
+    .sort((one, other) => Date.parse(other.updated) - Date.parse(one.updated))
     .map((session) => ({ label: session.title, description: new Date(session.updated).toLocaleString(), session }));
-  if (!items) return;
-  const chosen = await window.showQuickPick(items, { title: "Earlier conversations of this folder", placeHolder: items.length ? "" : "There are none yet" });
+  const title = `Earlier conversations of ${folders.length > 1 ? "these folders" : "this folder"}`;
+  const chosen = await window.showQuickPick(items, { title, placeHolder: items.length ? "" : "There are none yet" });
   if (!chosen) return;
-  const { sessionId, title } = chosen.session;
+  const { sessionId, folder } = chosen.session;
   const thread = conversations.thread(sessionId);
   if (thread.items.length === 0) {
     const written = await connection.execute<{ text: string }>("magent.exportSession", { sessionId });
-    thread.title = title;
+    thread.title = chosen.session.title;
+    thread.folder = folder && Uri.file(folder).toString();
     thread.add({ kind: "text", id: "earlier", text: written?.text ?? "" });
   }
   conversations.show(thread);
   await chat.focus();
 }
 
-async function takeBack({ conversations, connection }: Parts, what: "undo" | "redo", runId?: string): Promise<void> {
-  const run = runId ?? conversations.changed.at(-1);
+async function takeBack({ conversations, connection }: Parts, what: "undo" | "redo", given?: Given): Promise<void> {
+  const run = typeof given === "string" ? given : conversations.changed.at(-1);
   if (!run) {
     void window.showInformationMessage("Magent: no run of this window has changed anything yet.");
     return;

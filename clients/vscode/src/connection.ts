@@ -1,20 +1,32 @@
 // The connection to the server: started, restarted, and the one way to run its commands.
 
-import { type CodeAction, CodeActionTriggerKind, type Command, commands, type ExtensionContext, window, workspace } from "vscode";
+import { type CodeAction, CodeActionTriggerKind, type Command as Titled, commands, type ExtensionContext, window, workspace } from "vscode";
 import { LanguageClient, type LanguageClientOptions, type Middleware, State } from "vscode-languageclient/node";
 
 import type { Choices } from "./choices";
 import type { Conversations } from "./conversations";
 import { plain } from "./plain";
 import type { Envelope, Started } from "./protocol";
-import { findServer, offerServer } from "./server";
+import { type Command, findServer, offerServer } from "./server";
 import { section } from "./settings";
 
 /** Serves requests of the server; registered before the connection begins. */
 export type Serve = (client: LanguageClient) => void;
 
+/** Once it is let go, its end is nobody's trouble. */
+class Client extends LanguageClient {
+  gone = false;
+
+  override error(message: string, data?: unknown, show?: boolean | "force"): void {
+    super.error(message, data, this.gone ? false : show);
+  }
+}
+
 export class Connection {
-  private client: LanguageClient | undefined;
+  private client: Client | undefined;
+  private finding = false;
+  /** Counts starts and stops: whoever has waited looks whether another has come since. */
+  private turn = 0;
 
   constructor(
     private readonly context: ExtensionContext,
@@ -35,18 +47,24 @@ export class Connection {
     return this.client?.state === State.Running;
   }
 
+  /** Whether there will be one soon. */
+  get starting(): boolean {
+    return this.finding || this.client?.state === State.Starting;
+  }
+
   /** Start the server; says so if it is missing. */
   async start(): Promise<void> {
-    const found = await findServer();
-    if (!found) {
-      this.conversations.says("");
-      void offerServer();
-      return;
-    }
-    const client = new LanguageClient("magentLsp", "Magent", found, this.options());
+    const turn = ++this.turn;
+    const found = await this.find();
+    if (turn !== this.turn) return;
+    if (!found) return void offerServer();
+    const client = new Client("magentLsp", "Magent", found, this.options());
     this.client = client;
-    client.onNotification("magent/event", (envelope: Envelope) => this.conversations.take(envelope));
+    client.onNotification("magent/event", (envelope: Envelope) => {
+      if (!client.gone) this.conversations.take(envelope);
+    });
     client.onDidChangeState(({ newState }) => {
+      if (client.gone) return;
       if (newState === State.Stopped) this.conversations.interrupt();
       this.conversations.says("");
     });
@@ -54,6 +72,7 @@ export class Connection {
     try {
       await client.start();
     } catch (error) {
+      if (client.gone) return;
       void window.showErrorMessage(
         `Magent's server, “${[found.command, ...found.args].join(" ")}”, does not start: ${words(error)} ` +
           "Run it in a terminal to see why, or see the output “Magent”.",
@@ -63,16 +82,21 @@ export class Connection {
 
   /** Stop the server and start it again, perhaps another one. */
   async restart(): Promise<void> {
-    await this.stop();
-    await this.start();
+    const turn = await this.stop();
+    if (turn === this.turn) await this.start();
   }
 
-  /** End the connection. */
-  async stop(): Promise<void> {
+  /** End the connection; the turn in which that was. */
+  async stop(): Promise<number> {
+    const turn = ++this.turn;
     const client = this.client;
     this.client = undefined;
-    if (client?.state === State.Running) await client.stop();
-    await client?.dispose().catch(() => undefined);
+    if (!client) return turn;
+    client.gone = true;
+    this.conversations.interrupt();
+    // One that starts cannot be stopped, and one that hangs does not; both are killed.
+    await client.dispose().catch(() => undefined);
+    return turn;
   }
 
   /** Show the log of the server. */
@@ -83,7 +107,8 @@ export class Connection {
   /** Run a command of the server; undefined, and said to the person, if it fails. */
   async execute<T>(command: string, argument: Record<string, unknown> = {}): Promise<T | undefined> {
     if (!this.client || !this.ready) {
-      void offerStart(this);
+      if (this.starting) void window.showInformationMessage("Magent's server starts; try again in a moment.");
+      else void offerStart(this);
       return undefined;
     }
     try {
@@ -93,6 +118,17 @@ export class Connection {
     } catch (error) {
       void window.showErrorMessage(`Magent: ${plain(words(error))}`);
       return undefined;
+    }
+  }
+
+  private async find(): Promise<Command | undefined> {
+    this.finding = true;
+    this.conversations.says("");
+    try {
+      return await findServer();
+    } finally {
+      this.finding = false;
+      this.conversations.says("");
     }
   }
 
@@ -112,6 +148,7 @@ export class Connection {
     return {
       documentSelector: [{ scheme: "file" }, { scheme: "untitled" }],
       initializationOptions: { magent: { client: { events: true, save: true, input: true, diff: true } } },
+      initializationFailedHandler: () => false, // we say it, with what to do
       middleware: this.middleware(),
     };
   }
@@ -142,7 +179,7 @@ export class Connection {
 }
 
 // A lightbulb on every line says nothing: without a selection it stands for problems and open questions.
-function isPressing(action: Command | CodeAction): boolean {
+function isPressing(action: Titled | CodeAction): boolean {
   if (!("kind" in action)) return false;
   const command = action.command?.command;
   return !!action.diagnostics?.length || command === "magent.respond" || command === "magent.cancel";

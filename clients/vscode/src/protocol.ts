@@ -62,7 +62,7 @@ export interface EditRecord {
 
 export type RunEvent =
   | { type: "run_queued"; position: number }
-  | { type: "run_started"; agent: string; model: string; prompt: string; parentRunId?: string; uri?: string; range?: Range }
+  | { type: "run_started"; agent: string; model: string; prompt: string; parentRunId?: string; uri?: string; range?: Range; folder?: string }
   | { type: "target_updated"; uri: string; range: Range }
   | { type: "text_delta"; text: string }
   | { type: "reasoning_delta"; text: string }

@@ -89,6 +89,12 @@ export class Questions implements Disposable {
     if (accepted || !proposal.isChanged) await proposal.close();
   }
 
+  /** What is half written stays, also when the chat is moved and its page made anew. */
+  draft(id: string, text: string): void {
+    const waiting = this.waiting.get(id);
+    if (waiting) waiting.question.text = text;
+  }
+
   /** Show a proposed text. */
   async show(id: string): Promise<void> {
     await this.waiting.get(id)?.proposal?.show(false);
@@ -104,7 +110,7 @@ export class Questions implements Disposable {
     const { title, message, options, multiple } = question;
     const common = { title, placeHolder: message, ignoreFocusOut: true };
     if (options.length === 0) {
-      const text = await window.showInputBox({ title, prompt: message, value: question.text, ignoreFocusOut: true }, over.token);
+      const text = await window.showInputBox({ title, prompt: plain(message), value: question.text, ignoreFocusOut: true }, over.token);
       if (text?.trim()) await this.answer(question.id, text);
     } else if (multiple) {
       const chosen = await window.showQuickPick(options, { ...common, canPickMany: true }, over.token);

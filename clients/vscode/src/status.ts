@@ -40,14 +40,15 @@ export class Status implements Disposable {
     const run = this.conversations.runHere ?? [...running.values()][0];
     const cost = costUsd >= 0.001 ? ` · $${costUsd.toFixed(costUsd < 0.1 ? 3 : 2)}` : "";
     this.item.backgroundColor = undefined;
-    if (!this.connection.ready) this.item.text = "$(circle-slash) Magent";
+    if (this.connection.starting) this.item.text = "$(loading~spin) Magent";
+    else if (!this.connection.ready) this.item.text = "$(circle-slash) Magent";
     else if (request) {
       this.item.text = `$(bell-dot) Magent asks: ${shorten(request.title)}`;
       this.item.backgroundColor = new ThemeColor("statusBarItem.warningBackground");
     } else if (run) this.item.text = `$(loading~spin) ${run.agent}: ${shorten(doing || "thinking")}`;
     else if (agent) this.item.text = `$(sparkle) ${agent} · ${shortModel(model)}${cost}`;
     else this.item.text = "$(sparkle) Magent";
-    this.item.tooltip = tooltip(agent, model, costUsd, this.connection.ready);
+    this.item.tooltip = tooltip(agent, model, costUsd, this.connection);
     void commands.executeCommand("setContext", "magentLsp.running", running.size > 0);
     void commands.executeCommand("setContext", "magentLsp.waiting", request !== undefined);
     void commands.executeCommand("setContext", "magentLsp.changed", this.conversations.changed.length > 0);
@@ -75,7 +76,7 @@ export async function showMenu(conversations: Conversations, connection: Connect
     entry("$(settings-gear) Settings", "settings"),
     entry("$(pulse) What is configured, what is missing", "doctor"),
     entry("$(output) Show the log", "log"),
-    entry(connection.ready ? "$(refresh) Restart the server" : "$(play) Start the server", "restart"),
+    entry(connection.ready || connection.starting ? "$(refresh) Restart the server" : "$(play) Start the server", "restart"),
   ];
   const chosen = await window.showQuickPick(items, { title: "Magent" });
   if (chosen?.command) await commands.executeCommand(chosen.command);
@@ -85,7 +86,8 @@ function entry(label: string, command: string): Entry {
   return { label, command: `magentLsp.${command}` };
 }
 
-function tooltip(agent: string, model: string, costUsd: number, ready: boolean): string {
+function tooltip(agent: string, model: string, costUsd: number, { ready, starting }: Connection): string {
+  if (starting) return "Magent's server starts; click for a menu.";
   if (!ready) return "Magent's server does not run; click for a menu.";
   const facts = [agent && `Agent: ${agent}`, model && `Model: ${model}`, costUsd && `Cost in this window: $${costUsd.toFixed(4)}`];
   return ["Magent; click for a menu.", ...facts.filter(Boolean)].join("\n");

@@ -13,6 +13,8 @@ export type Item =
 export interface ToolItem {
   kind: "tool";
   id: string;
+  runId: string;
+  /** Of a provider: unique in its run only. */
   toolCallId: string;
   toolKind: string;
   title: string;
@@ -41,6 +43,8 @@ export type Change = { type: "put"; item: Item } | { type: "append"; id: string;
 export class Thread {
   readonly items: Item[] = [];
   title = "";
+  /** The URI of the folder to which relative paths belong. */
+  folder: string | undefined;
   private readonly places = new Map<string, string>();
   private number = 0;
 
@@ -52,6 +56,7 @@ export class Thread {
     switch (event.type) {
       case "run_started":
         this.title ||= event.prompt;
+        this.folder = event.folder ?? this.folder;
         return [this.add({ kind: "prompt", id: this.id(runId), text: event.prompt, place: this.places.get(runId) })];
       case "run_queued":
         return [this.notice("info", "Queued: it begins when the run before it has ended.")];
@@ -62,13 +67,13 @@ export class Thread {
       case "tool_call_started":
       case "tool_call_updated":
       case "tool_call_finished":
-        return this.tool(event, nested);
+        return this.tool(runId, event, nested);
       case "permission_requested":
-        return this.ask(event, nested);
+        return this.ask(runId, event, nested);
       case "permission_resolved":
         return this.settle(event.requestId, event.reply);
       case "edit_applied":
-        return this.change(this.find(event.toolCallId), { diff: event.diff || undefined });
+        return this.change(this.find(runId, event.toolCallId), { diff: event.diff || undefined });
       case "todo_updated":
         return [this.put({ kind: "todo", id: `todo-${runId}`, items: event.items })];
       case "notice":
@@ -119,15 +124,16 @@ export class Thread {
     return [{ type: "append", id: last.id, text }];
   }
 
-  private tool(call: RunEvent & ToolCall, nested: boolean): Change[] {
+  private tool(runId: string, call: RunEvent & ToolCall, nested: boolean): Change[] {
     const { title, status } = call;
     const output = call.output ? { output: call.output } : {};
-    const known = call.type === "tool_call_started" ? undefined : this.find(call.toolCallId);
+    const known = call.type === "tool_call_started" ? undefined : this.find(runId, call.toolCallId);
     if (known) return this.change(known, { title: title || known.title, status, ...output });
     const command = call.kind === "execute" ? call.arguments?.["command"] : undefined;
     const item: ToolItem = {
       kind: "tool",
       id: this.id("tool"),
+      runId,
       toolCallId: call.toolCallId,
       toolKind: call.kind,
       title: title || call.name,
@@ -139,15 +145,16 @@ export class Thread {
     return [this.add(item)];
   }
 
-  private ask(request: PermissionRequest, nested: boolean): Change[] {
+  private ask(runId: string, request: PermissionRequest, nested: boolean): Change[] {
     const { title, command, diff } = request;
-    const known = this.find(request.toolCallId);
+    const known = this.find(runId, request.toolCallId);
     if (known) return this.change(known, { title, command, diff, permission: request, reply: undefined });
     const { toolCallId } = request;
     return [
       this.add({
         kind: "tool",
         id: this.id("tool"),
+        runId,
         toolCallId,
         toolKind: diff === undefined ? "execute" : "edit",
         title,
@@ -171,8 +178,10 @@ export class Thread {
     return [...late, this.add({ kind: "end", id: this.id("end"), runId, stopReason, edits, usage, error })];
   }
 
-  private find(toolCallId: string): ToolItem | undefined {
-    return this.items.findLast((item): item is ToolItem => item.kind === "tool" && item.toolCallId === toolCallId);
+  private find(runId: string, toolCallId: string): ToolItem | undefined {
+    return this.items.findLast(
+      (item): item is ToolItem => item.kind === "tool" && item.runId === runId && item.toolCallId === toolCallId,
+    );
   }
 
   private change(item: ToolItem | undefined, values: Partial<ToolItem>): Change[] {

@@ -20,7 +20,7 @@ export interface Question {
 export type ToView =
   | { type: "show"; items: Item[]; title: string }
   | { type: "change"; changes: Change[] }
-  | { type: "state"; running: boolean; doing: string; agent: string; model: string; place: string; ready: boolean }
+  | { type: "state"; running: boolean; doing: string; agent: string; model: string; place: string; ready: boolean; starting: boolean }
   | { type: "commands"; commands: { name: string; description: string }[] }
   | { type: "questions"; questions: Question[] }
   | { type: "focus"; text?: string };
@@ -32,6 +32,7 @@ export type FromView =
   | { type: "reply"; requestId: string; reply: Reply }
   | { type: "rejectSaying" | "diff"; requestId: string }
   | { type: "answer"; id: string; value: string | string[] | null }
+  | { type: "draft"; id: string; text: string }
   | { type: "showText"; id: string }
   | { type: "open"; path: string }
   | { type: "undo" | "redo"; runId: string }

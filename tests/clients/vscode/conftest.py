@@ -16,7 +16,10 @@ if importlib.util.find_spec("playwright") is None and os.environ.get("CI", "").l
     # The everyday tests do without it; these could not even be collected.
     collect_ignore = [
         f"test_{name}.py"
-        for name in ("chat", "chat_documents", "edits", "guests", "questions", "scoped", "stock")
+        for name in (
+            *("chat", "chat_documents", "edits", "folders", "guests"),
+            *("questions", "requests", "scoped", "stock"),
+        )
     ]
 
 CHROMIUM = (
@@ -86,7 +89,8 @@ def open_window(
     """Opens VS Code at the desk: `open_window({"magentLsp.model": …})`; our server runs when it returns.
 
     A second window takes the place of the first. `program` is where our server is installed, if not on the
-    PATH of VS Code; None is nowhere. With `ready=False` it is not waited for.
+    PATH of VS Code; None is nowhere. With `ready=False` it is not waited for. A `workspace` is a file that
+    names several folders.
     """
     from tests.clients.vscode.window import Window
 
@@ -107,9 +111,10 @@ def open_window(
         *,
         ready: bool = True,
         program: Path | None = code_server.program,
+        workspace: Path | None = None,
     ) -> Window:
         leave()
-        url = code_server.prepare(desk, settings or {}, program)
+        url = code_server.prepare(desk, settings or {}, program, workspace)
         windows.append(Window(tab.page(), url, desk, pictures))
         if ready:
             windows[-1].wait_ready()

@@ -82,7 +82,9 @@ class CodeServer:
         wait_until(listening, 60, "code-server listens")
         return found[0]
 
-    def prepare(self, desk: Desk, settings: Mapping[str, Any], program: Path | None) -> str:
+    def prepare(
+        self, desk: Desk, settings: Mapping[str, Any], program: Path | None, workspace: Path | None
+    ) -> str:
         """Set the machine up anew, with our server at `program` or nowhere; the address of a window there."""
         # Where VS Code looks for a person's settings changed between its versions.
         for place in ("User", "Machine"):
@@ -93,7 +95,8 @@ class CodeServer:
             self._installed.pop().unlink()
         if program is not None:
             self.install(desk, program)
-        return f"{self.url}/?folder={quote(str(desk.root))}"
+        place = f"workspace={quote(str(workspace))}" if workspace else f"folder={quote(str(desk.root))}"
+        return f"{self.url}/?{place}"
 
     def install(self, desk: Desk, program: Path) -> None:
         """Put our server somewhere; it runs in the environment of the desk, whatever VS Code has."""

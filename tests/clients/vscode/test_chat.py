@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import shlex
 import signal
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +27,11 @@ ANSWER = """It returns the **blanks** a line begins with:
 
 See [indent.py](src/indent.py:13), and <script>alert(1)</script> is only text.
 """
+
+
+def alive(pid: int) -> bool:
+    """Whether there is such a process."""
+    return Path(f"/proc/{pid}").exists()
 
 
 @pytest.mark.covers("ask")
@@ -161,6 +168,48 @@ def test_a_new_server_begins_afresh(desk: Desk, open_window: Open) -> None:
     window.chat.send("are you there?")
     window.chat.item("text", "Still here.").wait_for()
     assert desk.status() == []
+
+
+def test_a_server_that_hangs_and_one_that_takes_its_time_are_started_anew(
+    desk: Desk, code_server: CodeServer, open_window: Open
+) -> None:
+    desk.script({"text": "Here."})
+    window = open_window()
+    window.run("Magent: Open the Chat")
+    [hanging] = desk.server_pids()
+    door, starts = desk.home / "door", desk.home / "starts"
+    os.mkfifo(door)
+    before = f"echo $$ >> {shlex.quote(str(starts))}; read _ < {shlex.quote(str(door))}; exec "
+    code_server.program.write_text(code_server.program.read_text().replace("exec ", before, 1))
+
+    def begun() -> list[int]:
+        return [int(pid) for pid in starts.read_text().split()] if starts.exists() else []
+
+    os.kill(hanging, signal.SIGSTOP)
+    try:
+        window.run("Magent: Restart Server")
+        wait_until(lambda: len(begun()) == 1, 60, "another server starts")
+        wait_until(lambda: not alive(hanging), 60, "the one that hangs is killed")
+    finally:
+        if alive(hanging):
+            os.kill(hanging, signal.SIGKILL)
+    window.status.locator(".codicon-loading").wait_for()
+    window.chat.frame.locator("#input[placeholder='The server starts']").wait_for()
+    window.chat.send("are you there?")
+    starting = window.page.locator(".notification-toast", has_text="server starts; try again")
+    starting.wait_for()
+    window.press("Escape")
+    starting.wait_for(state="hidden")
+    window.run("Magent: Restart Server")
+    wait_until(lambda: len(begun()) == 2, 60, "a third one starts")
+    wait_until(lambda: not alive(begun()[0]), 60, "the second one is gone")
+    with door.open("w") as open_door:
+        open_door.write("\n")
+    window.wait_ready()
+    window.chat.frame.locator("#input").press("Enter")  # what could not be sent is still there
+    window.chat.item("text", "Here.").wait_for()
+    assert len(desk.server_pids()) == 1
+    assert window.page.locator(".notification-toast").all_inner_texts() == []
 
 
 @pytest.mark.covers("killed")

@@ -3,6 +3,7 @@
 import json
 import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -172,3 +173,39 @@ def test_lines_move_with_what_is_typed_around_them(
 def test_several_cursors_write_at_once(call: Call) -> None:
     changes = [{"range": between((line, 0), (line, 0)), "text": "#\n"} for line in (5, 3, 0)]
     assert call("lines", "moved", {"first": 2, "end": 5}, 6, changes) == {"first": 3, "end": 7}
+
+
+SHOWN = """
+import { Thread } from %s;
+const thread = new Thread("session");
+for (const envelope of JSON.parse(process.argv[2] ?? "")) thread.apply(envelope, true);
+console.log(JSON.stringify(thread.items));
+"""
+
+
+def test_calls_of_two_subagents_are_two_although_their_provider_names_both_alike(tmp_path: Path) -> None:
+    """Such a provider counts from one in every run; the card of one would show the other's command."""
+    source = tmp_path / "shown.ts"
+    source.write_text(SHOWN % json.dumps(str(SOURCE / "src/thread")))
+    esbuild(source, tmp_path / "shown.js")
+    call = {"toolCallId": "call_1", "name": "bash", "kind": "execute", "status": "pending", "paths": []}
+    events = [
+        ("run-1", {"type": "tool_call_started", **call, "title": "Run a"}),
+        ("run-2", {"type": "tool_call_started", **call, "title": "Run b"}),
+        (
+            "run-1",
+            {
+                "type": "permission_requested",
+                **call,
+                "requestId": "1",
+                "title": "Run a, asked",
+                "command": "a",
+            },
+        ),
+        ("run-2", {"type": "tool_call_finished", **call, "title": "Run b", "status": "failed"}),
+    ]
+    envelopes = json.dumps([{"runId": run, "event": event} for run, event in events])
+    command = [need("node", "install Node.js 20"), str(tmp_path / "shown.js"), envelopes]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+    shown = [(item["title"], item.get("command"), item["status"]) for item in json.loads(done.stdout)]
+    assert shown == [("Run a, asked", "a", "pending"), ("Run b", None, "failed")]

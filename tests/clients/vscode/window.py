@@ -161,6 +161,10 @@ class Window:
     def context_menu(self, *titles: str) -> None:
         """Choose from the menu of the right button at the cursor, and its sub-menus."""
         self.press("Shift+F10")
+        self.menu(*titles)
+
+    def menu(self, *titles: str) -> None:
+        """Choose from the menu that is open, and its sub-menus."""
         for title in titles:
             self.page.locator(".monaco-menu .action-menu-item", has_text=title).hover()
             self.page.locator(".monaco-menu .focused > .action-menu-item", has_text=title).wait_for()

@@ -27,7 +27,7 @@ export class Asking {
     if (proposal) card.append(make("div", "message", "The text is open as a document; you may change it there first."));
     const say = (value: string | string[] | null): void => this.say({ type: "answer", id, value });
     const buttons = make("div", "buttons");
-    if (options.length === 0) this.words(card, buttons, question.text, say);
+    if (options.length === 0) this.words(card, buttons, question, say);
     else if (multiple) this.several(card, buttons, options, say);
     else for (const option of options) buttons.append(button(option, buttons.childElementCount ? "secondary" : "", () => say(option)));
     if (proposal) buttons.append(button("Show the text", "secondary", () => this.say({ type: "showText", id })));
@@ -36,12 +36,12 @@ export class Asking {
     return card;
   }
 
-  private words(card: HTMLFormElement, buttons: HTMLElement, text: string, say: (value: string) => void): void {
+  private words(card: HTMLFormElement, buttons: HTMLElement, { id, text }: Question, say: (value: string) => void): void {
     const field = make("textarea", "") as HTMLTextAreaElement;
     field.rows = 1;
     field.value = text;
     field.setAttribute("aria-label", "Your answer");
-    field.addEventListener("input", () => this.say({ type: "typing" }));
+    field.addEventListener("input", () => this.say({ type: "draft", id, text: field.value }));
     field.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
       event.preventDefault();

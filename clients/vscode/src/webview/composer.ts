@@ -42,7 +42,7 @@ export class Composer {
     this.input.focus();
   }
 
-  show(state: { running: boolean; agent: string; model: string; place: string; ready: boolean }): void {
+  show(state: { running: boolean; agent: string; model: string; place: string; ready: boolean; starting: boolean }): void {
     element("stop").hidden = !state.running;
     element("send").textContent = state.running ? "Steer" : "Send";
     element("agent").textContent = state.agent;
@@ -52,7 +52,7 @@ export class Composer {
     this.place.hidden = state.running || !state.place;
     for (const chip of ["agent", "model"]) element(chip).hidden = state.running;
     this.input.placeholder = !state.ready
-      ? "The server does not run"
+      ? `The server ${state.starting ? "starts" : "does not run"}`
       : state.running
         ? "Say something to the running agent"
         : "Ask, or say what to change; / for commands";

@@ -4,6 +4,7 @@ import type { Change, Item } from "../thread";
 import type { FromView, ToView } from "../view";
 import { Asking } from "./asking";
 import { Composer, element } from "./composer";
+import { swallowChords } from "./chords";
 import { render, renderText } from "./render";
 
 declare function acquireVsCodeApi(): { postMessage(message: FromView): void };
@@ -102,4 +103,5 @@ window.addEventListener("message", ({ data }: MessageEvent<ToView>) => {
       return composer.focus(data.text);
   }
 });
+swallowChords();
 say({ type: "ready" });

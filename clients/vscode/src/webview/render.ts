@@ -188,7 +188,8 @@ export function button(title: string, look: string, click: () => void): HTMLButt
   element.type = "button";
   element.className = look;
   element.textContent = title;
-  element.addEventListener("click", click);
+  // The second click of two may fall on what came into the place of what the first was meant for.
+  element.addEventListener("click", (event) => event.detail < 2 && click());
   return element;
 }
 
