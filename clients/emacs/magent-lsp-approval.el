@@ -14,7 +14,7 @@
 (autoload 'diff-no-select "diff")
 
 (declare-function magent-lsp-cancel "magent-lsp")
-(defvar magent-lsp-command-map)
+(defvar magent-lsp-mode-map)
 
 (defcustom magent-lsp-select-approval 'idle
   "Whether the window that asks for an approval is selected.
@@ -37,7 +37,7 @@ so that a key that was meant for another buffer never answers."
     (define-key map (kbd "n") #'magent-lsp-reject)
     (define-key map (kbd "e") #'magent-lsp-reject-with-feedback)
     (define-key map (kbd "=") #'magent-lsp-compare)
-    (define-key map (kbd "k") #'magent-lsp-cancel)
+    (define-key map (kbd "k") #'magent-lsp-cancel-asked)
     map)
   "Keys of the approval buffer.")
 
@@ -51,13 +51,16 @@ so that a key that was meant for another buffer never answers."
 
 (cl-defmethod magent-lsp-draw ((_kind (eql 'permission_requested)) event _run conn)
   "Ask for the permission in EVENT of CONN."
-  (cl-callf append (magent-lsp-permissions conn) (list event))
-  (magent-lsp--block (plist-get event :requestId)
-                     (concat (propertize (concat "? " (magent-lsp--reveal (plist-get event :title)))
-                                         'face 'warning)
-                             " — " (magent-lsp--options event t))
-                     nil)
-  (magent-lsp-show-approval conn))
+  ;; What a server said before it died may be drawn after that.
+  (when (magent-lsp--live-p conn)
+    (cl-callf append (magent-lsp-permissions conn) (list event))
+    (magent-lsp--now event)
+    (magent-lsp--block (plist-get event :requestId)
+                       (concat (propertize (concat "? " (magent-lsp--reveal (plist-get event :title)))
+                                           'face 'warning)
+                               " — " (magent-lsp--options event t))
+                       nil)
+    (magent-lsp-show-approval conn)))
 
 (cl-defmethod magent-lsp-draw ((_kind (eql 'permission_resolved)) event _run conn)
   "Draw the answer in EVENT of CONN to a permission request."
@@ -105,10 +108,31 @@ If SHORT, say them in few words."
   "Return the name of the approval buffer of CONN."
   (format "*%s asks*" (jsonrpc-name conn)))
 
-(defun magent-lsp-show-approval (conn)
-  "Show the oldest permission request of CONN."
-  (let ((request (car (magent-lsp-permissions conn)))
-        (buffer (get-buffer-create (magent-lsp--approval-buffer conn))))
+(defun magent-lsp--now (request)
+  "Note that REQUEST has come by itself now: no key was meant for it before."
+  (plist-put request :came (float-time)))
+
+(defvar magent-lsp--reading-time 0.5
+  "Seconds in which a question that came by itself takes no answer.
+It is never more than `magent-lsp-pause'.")
+
+(defun magent-lsp--check-read (request)
+  "Signal an error if REQUEST came by itself too late for a key to be meant for it."
+  (when-let ((came (plist-get request :came)))
+    (when (< (- (float-time) came) (min magent-lsp-pause magent-lsp--reading-time))
+      ;; A key that is held down is none either.
+      (magent-lsp--now request)
+      (user-error "This question has just come: wait a moment, then press the key again"))))
+
+(defun magent-lsp-show-approval (conn &optional person)
+  "Show the oldest permission request of CONN.
+If a PERSON goes there, the next key is for it; else not at once."
+  (let* ((request (car (magent-lsp-permissions conn)))
+         (buffer (get-buffer-create (magent-lsp--approval-buffer conn)))
+         (read (and (eq buffer (window-buffer))
+                    (eq request (buffer-local-value 'magent-lsp--request buffer)))))
+    (cond (person (plist-put request :came nil))
+          ((not read) (magent-lsp--now request)))
     (with-current-buffer buffer
       (magent-lsp-approval-mode)
       (setq magent-lsp--connection conn magent-lsp--request request)
@@ -121,11 +145,11 @@ If SHORT, say them in few words."
                             (window-height . magent-lsp--fit)))))
       (when window
         (set-window-point window 1)
-        (if (magent-lsp--may-select-p conn)
+        (if (or person (magent-lsp--may-select-p conn))
             (select-window window)
           (message "Magent asks: %s (%s)" (magent-lsp--reveal (plist-get request :title))
                    (substitute-command-keys
-                    "\\<magent-lsp-command-map>\\[magent-lsp-answer-approval] to answer")))))))
+                    "\\<magent-lsp-mode-map>\\[magent-lsp-answer-approval] to answer")))))))
 
 (defun magent-lsp--fit (window)
   "Make WINDOW as high as its text, within limits."
@@ -170,27 +194,34 @@ If SHORT, say them in few words."
 
 (defun magent-lsp--asked (conn)
   "Return the open permission request of CONN that an answer here is for.
-If several wait and point is on none of them, show one and signal an error."
-  (let ((block (get-text-property (point) 'magent-lsp-block))
-        (open (magent-lsp-permissions conn)))
-    (cond
-     (magent-lsp--request
-      (or (magent-lsp--permission conn (plist-get magent-lsp--request :requestId))
-          (user-error "This was answered already")))
-     ((null open) (user-error "The agent waits for no answer"))
-     ((null (cdr open)) (car open))
-     ((and block magent-lsp--blocks
-           (cl-find block open :key (lambda (request)
-                                      (gethash (plist-get request :requestId)
-                                               magent-lsp--blocks)))))
-     (t (let ((magent-lsp-select-approval t))
-          (magent-lsp-show-approval conn))
-        (user-error "%d questions wait: this is the first" (length open))))))
+If several wait and point is on none of them, show one and signal an error.
+So it is if the question has come by itself just now."
+  (let* ((block (get-text-property (point) 'magent-lsp-block))
+         (open (magent-lsp-permissions conn))
+         (request
+          (cond
+           (magent-lsp--request
+            (or (magent-lsp--permission conn (plist-get magent-lsp--request :requestId))
+                (user-error "This was answered already")))
+           ((null open) (user-error "The agent waits for no answer"))
+           ((null (cdr open)) (car open))
+           ((and block magent-lsp--blocks
+                 (cl-find block open :key (lambda (request)
+                                            (gethash (plist-get request :requestId)
+                                                     magent-lsp--blocks)))))
+           (t (let ((magent-lsp-select-approval t))
+                (magent-lsp-show-approval conn))
+              (user-error "%d questions wait: this is the first" (length open))))))
+    (magent-lsp--check-read request)
+    request))
 
-(defun magent-lsp--respond (reply &optional feedback)
-  "Answer the permission request that is meant with REPLY and FEEDBACK."
-  (let* ((conn (or (magent-lsp-current) (user-error "No magent server runs here")))
-         (request (magent-lsp--asked conn)))
+(defun magent-lsp--respond (reply &optional feedback conn request)
+  "Answer the permission request that is meant with REPLY and FEEDBACK.
+It is REQUEST of CONN, by default the one that is meant here."
+  (let* ((conn (or conn (magent-lsp-current) (user-error "No magent server runs here")))
+         (request (or request (magent-lsp--asked conn))))
+    (unless (magent-lsp--permission conn (plist-get request :requestId))
+      (user-error "This was answered already"))
     (unless (cl-find reply (plist-get request :options) :test #'equal
                      :key (lambda (option) (plist-get option :reply)))
       (user-error "This answer is not offered here"))
@@ -238,6 +269,12 @@ If several wait and point is on none of them, show one and signal an error."
 
 ;;;; Answers
 
+(defun magent-lsp-cancel-asked ()
+  "Cancel all that the agent does in this project, with this question."
+  (interactive)
+  (magent-lsp--check-read magent-lsp--request)
+  (magent-lsp-cancel))
+
 (defun magent-lsp-allow-once ()
   "Allow what the agent asks for, this time."
   (interactive)
@@ -258,15 +295,17 @@ If several wait and point is on none of them, show one and signal an error."
   (interactive)
   (magent-lsp--respond "reject"))
 
-(defun magent-lsp-reject-with-feedback (feedback)
-  "Reject what the agent asks for and say why; it goes on with your FEEDBACK."
+(defun magent-lsp-reject-with-feedback (feedback &optional conn request)
+  "Reject what the agent asks for and say why; it goes on with your FEEDBACK.
+The question is REQUEST of CONN, by default the one that is meant here."
   (interactive
-   (progn (when-let ((conn (magent-lsp-current)))
-            (magent-lsp--asked conn))
-          (list (read-string "Not like this, but: "))))
+   ;; While a reason is typed, another question may come to be the one here.
+   (let* ((conn (or (magent-lsp-current) (user-error "No magent server runs here")))
+          (request (magent-lsp--asked conn)))
+     (list (read-string "Not like this, but: ") conn request)))
   (if (string-blank-p feedback)
       (user-error "Say what to do instead, or press n to reject and stop")
-    (magent-lsp--respond "reject" feedback)))
+    (magent-lsp--respond "reject" feedback conn request)))
 
 (add-hook 'magent-lsp-shutdown-functions #'magent-lsp--close-approval)
 

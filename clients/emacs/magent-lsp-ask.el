@@ -19,9 +19,12 @@ A key that was meant for something else then answers nothing."
   :group 'magent-lsp)
 
 (defun magent-lsp--pause-p ()
-  "Return non-nil if nobody types, so that a question may take the keyboard."
+  "Return non-nil if nobody types, so that a question may take the keyboard.
+A command that reads keys of its own, such as `query-replace' or
+Isearch, is one in which somebody types, however slowly."
   (let ((idle (current-idle-time)))
-    (and idle (>= (float-time idle) magent-lsp-pause))))
+    (and idle (>= (float-time idle) magent-lsp-pause)
+         (null this-command) (null overriding-terminal-local-map))))
 
 (defun magent-lsp--at-pause (later function)
   "Call FUNCTION, which prompts, once nobody types; it answers LATER.
@@ -43,7 +46,7 @@ the answer is nil."
    (if (magent-lsp--free-p (or ready-p #'always)) 0 0.3) nil
    (lambda ()
      (cond
-      ((magent-lsp--later-done later))
+      ((not (magent-lsp--waits-p later)))
       ((not (magent-lsp--free-p (or ready-p #'always)))
        (magent-lsp--outside later function ready-p))
       (t (condition-case err
@@ -69,11 +72,6 @@ A permission is asked for in a buffer of its own, from the event."
            (magent-lsp-answer
             later (cl-find choice actions :test #'equal
                            :key (lambda (action) (plist-get action :title))))))))))
-
-(defun magent-lsp--waits-p (later)
-  "Return non-nil if the server still waits for the answer LATER."
-  (and (not (magent-lsp--later-done later))
-       (magent-lsp--live-p (magent-lsp--later-conn later))))
 
 (defun magent-lsp--question (text)
   "Return TEXT as a prompt of the minibuffer."
@@ -101,6 +99,7 @@ A text that is proposed is shown in a buffer, to be changed there."
 
 (defvar-local magent-lsp--answers nil
   "The request that the buffer answers, until that is done.")
+(put 'magent-lsp--answers 'permanent-local t)
 
 (defvar magent-lsp-proposal-mode-map
   (let ((map (make-sparse-keymap)))
@@ -109,15 +108,20 @@ A text that is proposed is shown in a buffer, to be changed there."
     map)
   "Keys of a proposal.")
 
-(define-derived-mode magent-lsp-proposal-mode text-mode "Magent proposes"
-  "A text that the agent proposes, which can be changed.
-\\{magent-lsp-proposal-mode-map}")
+(define-minor-mode magent-lsp-proposal-mode
+  "Keys for a text that the agent proposes, which can be changed.
+They stay if the buffer gets another major mode.
+\\{magent-lsp-proposal-mode-map}"
+  :lighter " Proposal"
+  :group 'magent-lsp)
+(put 'magent-lsp-proposal-mode 'permanent-local t)
 
 (defun magent-lsp--propose (later title message text reject)
   "Show TEXT with TITLE and MESSAGE to be changed; answer LATER with it.
 REJECT is the answer that refuses it, or nil."
   (let ((buffer (generate-new-buffer "*magent proposal*")))
     (with-current-buffer buffer
+      (text-mode)
       (magent-lsp-proposal-mode)
       (insert text)
       (goto-char (point-min))
@@ -135,6 +139,14 @@ REJECT is the answer that refuses it, or nil."
     (display-buffer buffer)
     (message "Magent proposes a text: %s" title)))
 
+(defun magent-lsp-open-proposal (conn)
+  "Return the buffer of a text that CONN proposes and waits for, if any."
+  (seq-find (lambda (buffer)
+              (let ((later (buffer-local-value 'magent-lsp--answers buffer)))
+                (and later (eq conn (magent-lsp--later-conn later))
+                     (magent-lsp--waits-p later))))
+            (buffer-list)))
+
 (defun magent-lsp-proposal--end (value)
   "Answer with VALUE, unless that was done."
   (when-let ((later magent-lsp--answers))
@@ -146,9 +158,12 @@ REJECT is the answer that refuses it, or nil."
   (interactive nil magent-lsp-proposal-mode)
   (unless (and magent-lsp--answers (magent-lsp--waits-p magent-lsp--answers))
     (user-error "Nobody waits for this any more; the text stays here"))
-  (magent-lsp-proposal--end (save-restriction
-                              (widen)
-                              (buffer-substring-no-properties (point-min) (point-max))))
+  (magent-lsp-proposal--end
+   (save-restriction
+     (widen)
+     (unless (magent-lsp--sendable-p (point-min) (point-max))
+       (user-error "It has bytes that are no text; take them out first"))
+     (buffer-substring-no-properties (point-min) (point-max))))
   (magent-lsp-proposal-reject))
 
 (defun magent-lsp-proposal-reject ()
@@ -198,7 +213,8 @@ TEXTS are the prompt; DEFAULT is what an empty input means."
           (setq place next
                 value (eval form t)))))
     (let ((print-length 200) (print-level 20))
-      (truncate-string-to-width (prin1-to-string value) 20000 nil nil "…"))))
+      (magent-lsp--sendable
+       (truncate-string-to-width (prin1-to-string value) 20000 nil nil "…")))))
 
 (provide 'magent-lsp-ask)
 ;; Local Variables:

@@ -113,11 +113,18 @@ They are always sent before a command."
   "Return non-nil if CONN can be used."
   (and conn (jsonrpc-running-p conn)))
 
+(defconst magent-lsp--no-text "[\ud800-\udfff\x3fff80-\x3fffff]"
+  "What cannot be sent as JSON.")
+
 (defun magent-lsp--sendable-p (beg end)
   "Return non-nil if the text from BEG to END can be sent as JSON."
   (save-excursion
     (goto-char beg)
-    (not (re-search-forward "[\ud800-\udfff\x3fff80-\x3fffff]" end t))))
+    (not (re-search-forward magent-lsp--no-text end t))))
+
+(defun magent-lsp--sendable (text)
+  "Return TEXT without what cannot be sent as JSON."
+  (replace-regexp-in-string magent-lsp--no-text "\ufffd" (string-to-multibyte text) t t))
 
 (defun magent-lsp--file-p ()
   "Return non-nil if the buffer is a local file as people edit it."

@@ -61,7 +61,7 @@ It is always asked for, each time."
    (runs :initform nil :accessor magent-lsp-runs
          :documentation "Ids of runs that have not ended, newest first.")
    (guests :initform nil :accessor magent-lsp--guests
-           :documentation "Ids of runs of other programs that have not ended.")
+           :documentation "Those of them that other programs began.")
    (last-run :initform nil :accessor magent-lsp-last-run
              :documentation "The id of the run whose edits can be taken back."))
   :documentation "A connection to the server of one project.")
@@ -71,6 +71,7 @@ It is always asked for, each time."
 
 (defvar-local magent-lsp--connection nil
   "The connection of a buffer that belongs to one, such as a conversation.")
+(put 'magent-lsp--connection 'permanent-local t)
 
 ;;;; Beginning and end
 
@@ -161,12 +162,27 @@ of magent-lsp (see its README), or set `magent-lsp-server-command'" (car magent-
                    (error-message-string err))))
     (jsonrpc-notify conn :initialized (make-hash-table))
     (puthash root conn magent-lsp--connections)
+    (magent-lsp--go-on conn)
     (message nil)
     (dolist (buffer (magent-lsp--buffers))
       (with-current-buffer buffer
-        (when (string-prefix-p root (expand-file-name (or buffer-file-name "/")))
+        ;; A folder in it may be a project of its own, with another server.
+        (when (and (string-prefix-p root (expand-file-name (or buffer-file-name "/")))
+                   (equal root (magent-lsp--root-here)))
           (magent-lsp--open conn))))
     conn))
+
+(defvar magent-lsp--lost (make-hash-table :test #'equal)
+  "Connections whose server has died, by the folder of their project.")
+
+(defun magent-lsp--go-on (conn)
+  "Go on in CONN with the conversation and the choices of a server that has died."
+  (when-let ((old (gethash (magent-lsp-root conn) magent-lsp--lost)))
+    (remhash (magent-lsp-root conn) magent-lsp--lost)
+    (setf (magent-lsp-session conn) (magent-lsp-session old)
+          (magent-lsp-agent conn) (magent-lsp-agent old)
+          (magent-lsp-model conn) (magent-lsp-model old)
+          (magent-lsp-last-run conn) (magent-lsp-last-run old))))
 
 (defun magent-lsp--initialize-params (root)
   "Return the parameters of the initialize request for the folder ROOT."
@@ -212,6 +228,7 @@ of magent-lsp (see its README), or set `magent-lsp-server-command'" (car magent-
         (magent-lsp--guests conn) nil)
   (run-hook-with-args 'magent-lsp-shutdown-functions conn)
   (unless (magent-lsp-ended conn)
+    (puthash (magent-lsp-root conn) conn magent-lsp--lost)
     (message "The magent server of %s has ended; the next command starts it again"
              (magent-lsp-root conn))))
 
@@ -280,14 +297,22 @@ THEN is called with the result."
 An error may be a plist as JSON-RPC has it."
   (let ((conn (magent-lsp--later-conn later)))
     (unless (magent-lsp--later-done later)
-      (setf (magent-lsp--later-done later) t)
-      (cl-callf2 delq later (magent-lsp--waiting conn))
       (when (magent-lsp--live-p conn)
         (if err
             (jsonrpc-connection-send
              conn :id (magent-lsp--later-id later)
-             :error (if (stringp err) (list :code -32803 :message err) err))
-          (jsonrpc-connection-send conn :id (magent-lsp--later-id later) :result result))))))
+             :error (if (stringp err)
+                        (list :code -32803 :message (magent-lsp--sendable err))
+                      err))
+          (jsonrpc-connection-send conn :id (magent-lsp--later-id later) :result result)))
+      ;; What could not be sent, as it was no text, is not answered.
+      (setf (magent-lsp--later-done later) t)
+      (cl-callf2 delq later (magent-lsp--waiting conn)))))
+
+(defun magent-lsp--waits-p (later)
+  "Return non-nil if the server still waits for the answer LATER."
+  (and (not (magent-lsp--later-done later))
+       (magent-lsp--live-p (magent-lsp--later-conn later))))
 
 (cl-defgeneric magent-lsp-handle-request (method params later)
   "Serve the request METHOD of the server with PARAMS; answer LATER."
@@ -308,7 +333,7 @@ An error may be a plist as JSON-RPC has it."
 (defun magent-lsp--serve (method params later)
   "Serve the request METHOD with PARAMS; answer LATER also if that fails."
   (condition-case err
-      (unless (magent-lsp--later-done later)
+      (when (magent-lsp--waits-p later)
         (magent-lsp-handle-request method params later))
     ((error quit) (magent-lsp-answer later nil (error-message-string err)))))
 

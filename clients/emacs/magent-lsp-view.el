@@ -295,11 +295,15 @@ FOLDED says whether a new one is folded; INDENT is its indentation."
   (ignore kind event run conn))
 
 (defvar magent-lsp--children (make-hash-table :test #'equal)
-  "Runs of subagents, and how deep they are.")
+  "Runs of subagents: how deep they are, and the run that a person began.")
 
 (defun magent-lsp--depth (run)
   "Return how many runs are above RUN."
-  (gethash run magent-lsp--children 0))
+  (car (gethash run magent-lsp--children '(0))))
+
+(defun magent-lsp--top (run)
+  "Return the run under which the edits of RUN are kept."
+  (or (cdr (gethash run magent-lsp--children)) run))
 
 (cl-defmethod magent-lsp-draw ((_kind (eql 'run_queued)) event _run _conn)
   "Draw EVENT: a run waits for another one."
@@ -311,24 +315,22 @@ FOLDED says whether a new one is folded; INDENT is its indentation."
         (prompt (plist-get event :prompt)))
     (if parent
         (let ((depth (1+ (magent-lsp--depth parent))))
-          (puthash run depth magent-lsp--children)
+          (puthash run (cons depth (magent-lsp--top parent)) magent-lsp--children)
           (magent-lsp--block (list run 'begun)
                              (propertize (format "agent %s works" (plist-get event :agent))
                                          'face 'magent-lsp-tool)
                              prompt t (* 2 depth)))
       (cl-pushnew run (magent-lsp-runs conn) :test #'equal)
-      ;; An agent of another program may only read; then there is nothing to take back.
-      (if (equal (plist-get event :agent) "guest")
-          (push run (magent-lsp--guests conn))
-        (setf (magent-lsp-last-run conn) run))
+      (when (equal (plist-get event :agent) "guest")
+        (push run (magent-lsp--guests conn)))
       (magent-lsp--line (concat (if (bobp) "" "\n") "❯ " prompt) 'magent-lsp-you)
       (setq magent-lsp--who (format "%s · %s" (plist-get event :agent)
                                     (plist-get event :model)))
-      (magent-lsp--highlight run event))))
+      (magent-lsp--highlight run event conn))))
 
-(cl-defmethod magent-lsp-draw ((_kind (eql 'target_updated)) event run _conn)
-  "Move the highlight of RUN to where EVENT says."
-  (magent-lsp--highlight run event))
+(cl-defmethod magent-lsp-draw ((_kind (eql 'target_updated)) event run conn)
+  "Move the highlight of RUN of CONN to where EVENT says."
+  (magent-lsp--highlight run event conn))
 
 (cl-defmethod magent-lsp-draw ((_kind (eql 'text_delta)) event run _conn)
   "Draw EVENT: a piece of the answer of RUN.
@@ -397,9 +399,9 @@ What a subagent says is the result of the call that began it."
          (outcome (plist-get event :outcome))
          (diff (or (plist-get event :diff) ""))
          (key (list run 'edit (plist-get event :toolCallId) path)))
-    (when (and (member run (magent-lsp--guests conn))
-               (not (member outcome '("rejected" "stale"))))
-      (setf (magent-lsp-last-run conn) run))
+    ;; A run that changes nothing leaves nothing to take back.
+    (unless (member outcome '("rejected" "stale"))
+      (setf (magent-lsp-last-run conn) (magent-lsp--top run)))
     (magent-lsp--block
      key
      (concat (propertize (if (equal outcome "applied") "edited " (concat "edit " outcome " "))
@@ -467,8 +469,8 @@ What a subagent says is the result of the call that began it."
 (defvar magent-lsp--highlights (make-hash-table :test #'equal)
   "Overlays on the targets of runs.")
 
-(defun magent-lsp--highlight (run event)
-  "Show the target of RUN that EVENT names, if it does."
+(defun magent-lsp--highlight (run event conn)
+  "Show the target of RUN of CONN that EVENT names, if it does."
   (let* ((path (magent-lsp--uri-path (or (plist-get event :uri) "")))
          (range (plist-get event :range))
          (buffer (and path range (magent-lsp--visiting path))))
@@ -480,6 +482,7 @@ What a subagent says is the result of the call that began it."
                                      nil nil t)))
           (overlay-put overlay 'face 'magent-lsp-target)
           (overlay-put overlay 'magent-lsp-run run)
+          (overlay-put overlay 'magent-lsp-connection conn)
           (puthash run overlay magent-lsp--highlights))))))
 
 (defun magent-lsp--unhighlight (run)
@@ -492,7 +495,10 @@ What a subagent says is the result of the call that began it."
 
 (defun magent-lsp--ended (conn)
   "Put away what was shown of CONN, whose server has ended."
-  (maphash (lambda (run _) (magent-lsp--unhighlight run)) (copy-hash-table magent-lsp--highlights))
+  (maphash (lambda (run overlay)
+             (when (eq conn (overlay-get overlay 'magent-lsp-connection))
+               (magent-lsp--unhighlight run)))
+           (copy-hash-table magent-lsp--highlights))
   (when-let ((buffer (get-buffer (format "*%s*" (jsonrpc-name conn)))))
     (with-current-buffer buffer
       (magent-lsp--line "the server has ended" 'warning))))

@@ -65,10 +65,13 @@
   :type 'string
   :group 'magent-lsp
   :set (lambda (symbol value)
-         (when (boundp symbol)
-           (define-key magent-lsp-mode-map (kbd (symbol-value symbol)) nil))
-         (set-default symbol value)
-         (define-key magent-lsp-mode-map (kbd value) magent-lsp-command-map)))
+         ;; The buffers of our own, which are no files, have the commands too.
+         (dolist (map (list magent-lsp-mode-map magent-lsp-conversation-mode-map
+                            magent-lsp-approval-mode-map magent-lsp-proposal-mode-map))
+           (when (boundp symbol)
+             (define-key map (kbd (symbol-value symbol)) nil))
+           (define-key map (kbd value) magent-lsp-command-map))
+         (set-default symbol value)))
 
 ;;;###autoload
 (define-minor-mode magent-lsp-mode
@@ -94,8 +97,11 @@
       (magent-lsp--close))))
 
 (defun magent-lsp--turn-on ()
-  "Turn on `magent-lsp-mode' where it is of use."
-  (when (and (magent-lsp--file-p) (derived-mode-p 'prog-mode 'text-mode 'conf-mode))
+  "Turn on `magent-lsp-mode' where it is of use: in files that are shown as text."
+  (unless (or (not (magent-lsp--file-p))
+              (derived-mode-p 'special-mode)
+              (eq 'special (get major-mode 'mode-class))
+              (not enable-multibyte-characters))
     (magent-lsp-mode 1)))
 
 ;;;###autoload
@@ -172,8 +178,7 @@
    `(,@arguments
      ,@(and (magent-lsp-session conn) (list :sessionId (magent-lsp-session conn))))
    (lambda (result)
-     (setf (magent-lsp-session conn) (plist-get result :sessionId)
-           (magent-lsp-last-run conn) (plist-get result :runId)))))
+     (setf (magent-lsp-session conn) (plist-get result :sessionId)))))
 
 (defun magent-lsp--choices (conn)
   "Return the agent and the model that were chosen for CONN, as a plist."
@@ -265,8 +270,8 @@ Interactively for the region, or for the line of point."
                             nil)))
          (titles (mapcar (lambda (it) (string-remove-prefix "Magent: " (plist-get it :title)))
                          actions))
-         (choice (completing-read "Action: " titles nil t))
-         (command (plist-get (nth (cl-position choice titles :test #'equal) actions) :command)))
+         (choice (magent-lsp--position-of (completing-read "Action: " titles nil t) titles))
+         (command (plist-get (nth choice actions) :command)))
     (if (member (plist-get command :command) '("magent.prompt" "magent.ask"))
         (magent-lsp--start-run conn (plist-get command :command)
                                (aref (plist-get command :arguments) 0))
@@ -283,13 +288,13 @@ Interactively for the region, or for the line of point."
         (set-window-point window (with-current-buffer buffer (point-max)))))))
 
 (defun magent-lsp-answer-approval ()
-  "Go to the window in which the agent asks for a permission."
+  "Go to where the agent asks for a permission, or proposes a text."
   (interactive)
   (let ((conn (or (magent-lsp-current) (user-error "No magent server runs here"))))
-    (unless (magent-lsp-permissions conn)
-      (user-error "The agent waits for no answer"))
-    (let ((magent-lsp-select-approval t))
-      (magent-lsp-show-approval conn))))
+    (if (magent-lsp-permissions conn)
+        (magent-lsp-show-approval conn t)
+      (pop-to-buffer (or (magent-lsp-open-proposal conn)
+                         (user-error "The agent waits for no answer"))))))
 
 (defun magent-lsp-cancel ()
   "Cancel all that the agent does in this project."
@@ -302,10 +307,14 @@ Interactively for the region, or for the line of point."
                                   "Magent: cancelled"))))))
 
 (defun magent-lsp-steer (text)
-  "Tell the run that is on TEXT; it takes it in between two steps."
+  "Tell the run that is on TEXT; it takes it in between two steps.
+A run that another program began is told only if there is no other."
   (interactive (list (read-string "Tell it: ")))
   (let* ((conn (or (magent-lsp-current) (user-error "No magent server runs here")))
-         (run (or (car (magent-lsp-runs conn)) (user-error "Nothing runs; prompt instead"))))
+         (runs (magent-lsp-runs conn))
+         (run (or (seq-find (lambda (run) (not (member run (magent-lsp--guests conn)))) runs)
+                  (car runs)
+                  (user-error "Nothing runs; prompt instead"))))
     (magent-lsp-send conn "magent.steer" (list :runId run :message text)
                      (lambda (result)
                        (message (if (eq t (plist-get result :ok))
@@ -315,7 +324,7 @@ Interactively for the region, or for the line of point."
 (defun magent-lsp--take-back (command done)
   "Execute COMMAND for the last run; DONE is the word for what was done."
   (let* ((conn (or (magent-lsp-current) (user-error "No magent server runs here")))
-         (run (or (magent-lsp-last-run conn) (user-error "There was no run yet"))))
+         (run (or (magent-lsp-last-run conn) (user-error "No run has changed anything yet"))))
     (magent-lsp-send
      conn command (list :runId run)
      (lambda (result)
@@ -350,7 +359,11 @@ Interactively for the region, or for the line of point."
                             (propertize (or (funcall detail item) "")
                                         'face 'completions-annotations))))))
          (choice (completing-read prompt names nil t)))
-    (nth (cl-position choice names :test #'equal) items)))
+    (nth (magent-lsp--position-of choice names) items)))
+
+(defun magent-lsp--position-of (choice names)
+  "Return where CHOICE is in NAMES; signal an error if nothing was chosen."
+  (or (cl-position choice names :test #'equal) (user-error "Nothing was chosen")))
 
 (defun magent-lsp-choose-agent ()
   "Choose the agent of the next prompts."
@@ -372,7 +385,8 @@ Interactively for the region, or for the line of point."
                           (mapcar (lambda (it) (plist-get it :model))
                                   (magent-lsp-call (magent-lsp-ensure) "magent.models")))))
   (setf (magent-lsp-model (magent-lsp-ensure)) (and (not (string-blank-p model)) model))
-  (message "Magent: the next prompts go to %s" model))
+  (message "Magent: the next prompts go to %s"
+           (if (string-blank-p model) "the model of the settings" model)))
 
 (defun magent-lsp-new-session ()
   "Begin a new conversation with the next prompt."

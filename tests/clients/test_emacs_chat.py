@@ -1,10 +1,10 @@
-"""A chat document in stock Eglot 1.9, which may ask for each edit: the answer comes in one."""
+"""Chats: in stock Eglot 1.9, which may ask for each edit, the answer comes in one; and in our client."""
 
 from collections.abc import Callable
 
 import pytest
 
-from tests.support.editors import Desk
+from tests.support.editors import Desk, calling
 from tests.support.emacs import SUPPORT
 
 pytestmark = [pytest.mark.editor, pytest.mark.timeout(240)]
@@ -68,14 +68,33 @@ def test_ask_about_a_selection_and_type_meanwhile(desk: Desk, emacs: Batch) -> N
 
 
 def test_cancel(desk: Desk, emacs: Batch) -> None:
-    desk.script({"text": [f"word{number} " for number in range(999)], "delay": 0.1})
+    look = calling("read_file", path=desk.name)
+    desk.model.queue({**look, "text": "I look."}, {"text": "word " * 500, "delay": 0.1})
     emacs(f"""
     {CHAT}
     (erase-buffer)
     (insert "Tell me all.\\n")
     (test-action "Magent: Send this message" (point-min) (point-min))
-    (test-until (chat-has "word1"))
+    (test-until (with-temp-buffer (url-insert-file-contents "{desk.model.url}/_requests")
+                                  (search-forward "I look." nil t)))
     (test-action "Magent: Cancel" (point-min) (point-min))
     (test-until (chat-has "> - magent: cancelled"))
-    (test-check (chat-matches "## You\\n\\nTell me all\\\\.\\n\\n## Magent\\n\\nword0 word1"))
+    (test-check (chat-has "## You\\n\\nTell me all.\\n\\n## Magent\\n\\nI look.\\n\\n> - tool: read"))
+    """)
+
+
+def test_our_client_sends_it_from_a_buffer_of_no_special_mode(desk: Desk, batch: Batch) -> None:
+    desk.script({"text": "All of it."})
+    batch("""
+    (require 'magent-lsp)
+    (setq magent-lsp-server-command test-server)
+    (global-magent-lsp-mode)
+    (setq auto-mode-alist nil)
+    (find-file (expand-file-name "talk.magent.md" (file-name-directory test-file)))
+    (test-check (eq major-mode 'fundamental-mode))
+    (test-check (eq (key-binding (kbd "C-c m .")) #'magent-lsp-actions))
+    (insert "Tell me all.\\n")
+    (cl-letf (((symbol-function 'completing-read) (lambda (&rest _) "Send this message")))
+      (call-interactively #'magent-lsp-actions))
+    (test-until (test-has "## Magent\\n\\nAll of it." (current-buffer)))
     """)

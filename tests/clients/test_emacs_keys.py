@@ -81,6 +81,29 @@ def test_keys_that_are_meant_for_the_text_never_answer(desk: Desk, start: Start)
     assert "def indentation(line" not in desk.file.read_text()
 
 
+def test_a_question_does_not_take_the_keys_of_query_replace(desk: Desk, start: Start) -> None:
+    asks = calling("edit_file", "Wait.", path=desk.name, **RENAME)
+    desk.model.queue({**asks, "hold": True}, {"text": "Done."})
+    terminal = start("(setq magent-lsp-pause 0.1)")
+    prompt(terminal, "Rename it")
+    terminal.wait("Wait.", 60)
+    terminal.keys("M-<", "M-%")
+    terminal.wait("Query replace")
+    terminal.type("BLANKS")
+    terminal.keys("Enter")
+    terminal.wait("with:")
+    terminal.type("SPACES")
+    terminal.keys("Enter")
+    terminal.wait("Query replacing")
+    desk.model.release()
+    terminal.wait("y Allow once")
+    terminal.type("!any")
+    terminal.wait("any")
+    terminal.keys("C-c", "m", "p", "n")
+    terminal.wait("stopped: rejected")
+    assert "def indentation(line" not in desk.file.read_text()
+
+
 @pytest.mark.covers("cancel")
 def test_cancel_with_c_g_in_the_conversation(desk: Desk, start: Start) -> None:
     desk.script({"text": ["Slow"], "first_delay": 60})
@@ -122,13 +145,31 @@ def test_c_g_ends_allowed_lisp_that_does_not_end(desk: Desk, start: Start) -> No
 
 
 def test_a_question_waits_until_nothing_is_typed(desk: Desk, start: Start) -> None:
-    desk.model.queue(calling("ask_user", question="Which colour?"), {"text": "I see."})
+    desk.model.queue(
+        {**calling("ask_user", "Wait.", question="Which way?"), "hold": True},
+        calling("ask_user", question="Which colour?"),
+        {"text": "I see."},
+    )
     terminal = start("""
-    (setq magent-lsp-pause 600)
+    (setq magent-lsp-pause 0.1)
+    (global-set-key (kbd "<f6>") (lambda () (interactive) (setq magent-lsp-pause 600)))
     (global-set-key (kbd "<f5>") (lambda () (interactive) (setq magent-lsp-pause 0.1)))
     """)
     prompt(terminal, "Ask me")
-    terminal.keys("M->")
+    terminal.wait("Wait.", 60)
+    # Who searches is typing, however slowly.
+    terminal.keys("M-<", "C-s")
+    terminal.type("BLA")
+    terminal.wait("I-search: BLA")
+    desk.model.release()
+    terminal.wait("Magent has a question for you")
+    terminal.type("N")
+    terminal.wait("I-search: BLAN")
+    terminal.keys("Enter")
+    terminal.wait("Which way?:")
+    terminal.keys("F6")
+    terminal.type("left")
+    terminal.keys("Enter", "M->")
     terminal.wait("Magent has a question for you", 60)
     terminal.type("# still mine")
     terminal.keys("Enter")
@@ -139,4 +180,4 @@ def test_a_question_waits_until_nothing_is_typed(desk: Desk, start: Start) -> No
     terminal.type("blue")
     terminal.keys("Enter")
     terminal.wait("I see.")
-    assert "blue" in json.dumps(desk.wait_requests(2)[1]["messages"][-1])
+    assert "blue" in json.dumps(desk.wait_requests(3)[2]["messages"][-1])

@@ -1,5 +1,6 @@
 """The Emacs client with several of a thing: projects of one name, questions, servers after each other."""
 
+import json
 import shutil
 from collections.abc import Callable
 
@@ -48,6 +49,12 @@ def test_projects_of_one_name_have_buffers_of_their_own(desk: Desk, batch: Batch
     (test-press "y" (test-asks))
     (test-ended)
     (test-check (test-has "def indentation(line" (get-file-buffer other-file)))
+    ;; The end of a server takes nothing from another one.
+    (magent-lsp--highlight "run" (list :uri (magent-lsp--path-uri other-file)
+                                       :range '(:start (:line 0 :character 0) :end (:line 1 :character 0)))
+                           test-conn)
+    (run-hook-with-args 'magent-lsp-shutdown-functions here)
+    (test-check (gethash "run" magent-lsp--highlights))
     ;; Each has its name again after the death of its server.
     (defvar conversation (test-conversation))
     (magent-lsp-shutdown here)
@@ -96,6 +103,102 @@ def test_an_answer_in_the_conversation_is_for_the_question_at_point(desk: Desk, 
     """)
 
 
+def test_a_key_that_was_struck_before_a_question_came_does_not_answer_it(desk: Desk, batch: Batch) -> None:
+    one = calling("edit_file", path=desk.name, **RENAME)
+    two = calling("edit_file", path="README.md", old_string="A project", new_string="The project")
+    desk.script({"text": "Both.", "calls": one["calls"] + two["calls"]}, {"text": "Done."})
+    batch("""
+    (test-begin)
+    (setq magent-lsp-pause 600 magent-lsp--reading-time 600 magent-lsp-select-approval t)
+    (defun refused (keys buffer)
+      (dolist (key keys)
+        (test-check (string-search "just come" (condition-case err (test-press key buffer)
+                                                 (user-error (cadr err)))))))
+    (magent-lsp-prompt "Rename both")
+    (refused '("y" "!" "a" "n" "e" "k") (test-asks))
+    ;; Who goes there means it.
+    (test-check (eq (window-buffer) (test-asks)))
+    (test-press "C-c m p" (test-asks))
+    (test-press "y" (test-asks))
+    ;; The key is held down, and meets the next question in the conversation.
+    (test-until (and (test-has "def indentation") (magent-lsp-permissions test-conn)))
+    (refused '("y" "!" "a" "n" "e") (test-conversation))
+    (test-press "C-c m p" (test-conversation))
+    (refused nil (test-conversation))
+    (test-press "y" (test-conversation))
+    (test-ended)
+    """)
+    assert (desk.root / "README.md").read_text().startswith("# The project\n")
+
+
+def test_a_reason_is_for_the_question_for_which_it_was_typed(desk: Desk, batch: Batch) -> None:
+    desk.script(
+        calling("edit_file", path=desk.name, **RENAME),
+        calling("edit_file", path="README.md", old_string="A project", new_string="The project"),
+        {"text": "One."},
+        {"text": "Two."},
+    )
+    batch("""
+    (test-begin)
+    (magent-lsp-prompt "First")
+    (test-asks)
+    (magent-lsp-new-session)
+    (with-current-buffer (get-file-buffer test-file) (magent-lsp-prompt "Second"))
+    (test-until (cdr (magent-lsp-permissions test-conn)))
+    (cl-letf (((symbol-function 'read-string)
+               (lambda (&rest _)
+                 ;; Meanwhile it is answered elsewhere.
+                 (let ((id (plist-get (car (magent-lsp-permissions test-conn)) :requestId)))
+                   (magent-lsp-send test-conn "magent.respond" (list :requestId id :reply "allow_once")))
+                 (test-until (null (cdr (magent-lsp-permissions test-conn))))
+                 "Not this file")))
+      (test-check (string-search "answered already"
+                                 (condition-case err (test-press "e" (test-asks))
+                                   (user-error (cadr err))))))
+    (test-check (magent-lsp-permissions test-conn))
+    """)
+
+
+def test_a_folder_in_a_folder_keeps_its_own_server(desk: Desk, batch: Batch) -> None:
+    inner = desk.home / "work/project"
+    shutil.copytree(desk.root, inner)
+    (desk.home / "notes.txt").write_text("notes\n")
+    batch(f"""
+    (require 'magent-lsp)
+    (setq magent-lsp-server-command test-server)
+    (global-magent-lsp-mode)
+    (find-file "{inner / desk.name}")
+    (find-file "{desk.home}/notes.txt")
+    (test-check (equal (magent-lsp-root (magent-lsp-ensure)) "{desk.home}/"))
+    (switch-to-buffer "indent.py")
+    (test-check (null (magent-lsp-current)))
+    (test-check (equal (magent-lsp-root (magent-lsp-ensure)) "{inner}/"))
+    """)
+
+
+def test_runs_of_others_and_of_subagents(desk: Desk, batch: Batch) -> None:
+    batch("""
+    (test-begin)
+    (defun draw (kind run &rest event)
+      (with-current-buffer (test-conversation)
+        (magent-lsp-draw kind event run test-conn)))
+    (draw 'run_started "own" :agent "build" :prompt "Mine" :model "m")
+    (draw 'run_started "child" :agent "explore" :prompt "A part" :model "m" :parentRunId "own")
+    (draw 'run_started "grandchild" :agent "explore" :prompt "Less" :model "m" :parentRunId "child")
+    (draw 'run_started "other" :agent "guest" :prompt "Not mine" :model "m")
+    (defvar told nil)
+    (cl-letf (((symbol-function 'magent-lsp-send)
+               (lambda (_conn _command arguments &rest _) (push (plist-get arguments :runId) told))))
+      (magent-lsp-steer "Faster")
+      (draw 'edit_applied "grandchild" :uri (magent-lsp--path-uri test-file) :outcome "applied")
+      (draw 'edit_applied "other" :uri (magent-lsp--path-uri test-file) :outcome "stale")
+      (magent-lsp-undo-run)
+      (draw 'run_finished "own" :stopReason "end_turn")
+      (magent-lsp-steer "You then"))
+    (test-check (equal told '("other" "own" "own")))
+    """)
+
+
 def test_after_a_death_all_buffers_share_the_next_server(desk: Desk, batch: Batch) -> None:
     desk.script({"text": "Here I am."})
     batch("""
@@ -116,4 +219,54 @@ def test_after_a_death_all_buffers_share_the_next_server(desk: Desk, batch: Batc
     (test-check (eq test-conn (magent-lsp-current)))
     (test-check (eq test-conn (with-current-buffer conversation (magent-lsp-current))))
     (test-check (eql 1 (hash-table-count magent-lsp--connections)))
+    """)
+
+
+def test_after_a_death_the_conversation_goes_on(desk: Desk, batch: Batch) -> None:
+    desk.model.queue(calling("edit_file", path=desk.name, **RENAME), {"text": "One."}, {"text": "Two."})
+    batch("""
+    (test-begin)
+    (magent-lsp-prompt "My word is swordfish")
+    (test-press "y" (test-asks))
+    (test-ended)
+    (setf (magent-lsp-agent test-conn) "plan")
+    (delete-process (jsonrpc--process test-conn))
+    (test-until (not (magent-lsp-current)))
+    (magent-lsp-prompt "What is my word?")
+    (setq test-conn (magent-lsp-current))
+    (test-ended)
+    (test-check (equal (magent-lsp-agent test-conn) "plan"))
+    (magent-lsp-undo-run)
+    (test-until (not (test-has "def indentation")))
+    """)
+    assert "swordfish" in json.dumps(desk.wait_requests(3)[2]["messages"])
+
+
+def test_nothing_is_done_for_a_server_that_is_dead(desk: Desk, batch: Batch) -> None:
+    desk.script(calling("editor_eval", code="(setq done-for-it t)"), {"text": "Done."})
+    batch("""
+    (test-begin)
+    (defvar free nil)
+    (defvar asked nil)
+    (defvar done-for-it nil)
+    (advice-add 'magent-lsp--free-p :override (lambda (_) (setq asked t) free))
+    (magent-lsp-prompt "Evaluate")
+    (test-press "y" (test-asks))
+    (test-until asked)
+    (delete-process (jsonrpc--process test-conn))
+    (test-until (not (magent-lsp-current)))
+    ;; Two that wait in the inbox.
+    (magent-lsp--on-request test-conn 'magent/eval '(:code "(setq done-for-it t)"))
+    (magent-lsp--on-notification
+     test-conn 'magent/event
+     '(:runId "run" :event (:type "permission_requested" :requestId "late" :title "Late")))
+    (setq free t)
+    (test-until (null (magent-lsp--inbox test-conn)))
+    ;; Timers run in their order: those that were set have run when this one has.
+    (defvar later nil)
+    (run-at-time 0.5 nil (lambda () (setq later t)))
+    (test-until later)
+    (test-check (not done-for-it))
+    (test-check (null (magent-lsp-permissions test-conn)))
+    (test-check (null (get-buffer (magent-lsp--approval-buffer test-conn))))
     """)

@@ -21,6 +21,7 @@ def rename(desk: Desk) -> None:
         calling("read_file", path=desk.name),
         calling("edit_file", "I rename it.", path=desk.name, **RENAME),
         {"text": "It has a **better** name now."},
+        {"text": "It counts."},
     )
 
 
@@ -62,6 +63,9 @@ def test_an_edit_is_shown_allowed_made_and_taken_back(desk: Desk, batch: Batch) 
       (test-check (eq (get-text-property (- (point) 10) 'face) 'bold)))
     ;; The file had no unsaved text, so it was saved.
     (test-check (string-search "def indentation" (test-disk)))
+    ;; A question in between changes nothing that could be taken back.
+    (magent-lsp-ask "What is this?")
+    (test-ended)
     (magent-lsp-undo-run)
     (test-until (not (test-has "def indentation")))
     (test-check (test-has "def indent_of(line: str)"))
@@ -106,7 +110,12 @@ def test_reject_ends_the_run_and_changes_nothing(desk: Desk, batch: Batch) -> No
     desk.script(calling("edit_file", path=desk.name, **RENAME), {"text": "never said"})
     batch("""
     (test-begin)
+    (defvar said "")
+    (advice-add 'message :before (lambda (it &rest more)
+                                   (when it (setq said (concat said (apply #'format it more))))))
     (magent-lsp-prompt "Rename it")
+    (test-asks)
+    (test-check (string-search "(C-c m p to answer)" said))
     (test-press "n" (test-asks))
     (test-ended)
     (test-check (test-has "stopped: rejected" (test-conversation)))
@@ -324,6 +333,11 @@ def test_pickers_and_the_doctor(desk: Desk, batch: Batch) -> None:
     (test-check (member "build" offered))
     (test-check (not (member "explore" offered)))
     (test-check (equal (magent-lsp-agent test-conn) "plan"))
+    (cl-letf (((symbol-function 'completing-read) (lambda (&rest _) "")))
+      (dolist (command '(magent-lsp-choose-agent magent-lsp-actions))
+        (test-check (equal "Nothing was chosen" (condition-case err
+                                                    (call-interactively command)
+                                                  (user-error (cadr err)))))))
     (magent-lsp-prompt "Plan it")
     (test-ended)
     (with-current-buffer (test-conversation)
@@ -380,6 +394,7 @@ def test_evaluation_is_asked_for_and_answers_as_lisp_would(desk: Desk, batch: Ba
     (test-check (string-match-p "no-such" (plist-get (answer-of 'magent/eval '(:code "no-such"))
                                                      :error)))
     (test-check (plist-get (answer-of 'magent/eval '(:code "(foo")) :error))
+    (test-check (equal (answer-of 'magent/eval '(:code "(string #xd800)")) '(:value "\\"\ufffd\\"")))
     (setq magent-lsp-allow-eval nil)
     (test-check (plist-get (answer-of 'magent/eval '(:code "1")) :error))
     (cl-letf (((symbol-function 'read-string) (lambda (&rest _) "blue")))
@@ -470,7 +485,17 @@ def test_a_proposal_is_changed_in_a_buffer(desk: Desk, batch: Batch) -> None:
       (goto-char (point-max))
       (insert " And more.")
       (narrow-to-region (- (point) 5) (point))
-      (call-interactively (key-binding (kbd "C-c C-c"))))
+      (prog-mode)
+      (insert #x3fffff)
+      (test-check (string-search "no text" (condition-case err (test-press "C-c C-c" (current-buffer))
+                                             (user-error (cadr err)))))
+      (delete-char -1))
+    ;; Where it cannot be seen any more.
+    (switch-to-buffer (get-file-buffer test-file))
+    (delete-other-windows)
+    (magent-lsp-answer-approval)
+    (test-check (equal (buffer-name (window-buffer)) "*magent proposal*"))
+    (test-press "C-c C-c" (window-buffer))
     (test-until (when-let ((buffer (get-buffer "*magent proposal*")))
                   (equal (test-text buffer) "No")))
     (kill-buffer "*magent proposal*")
@@ -504,6 +529,7 @@ def test_the_agent_asks_and_runs_lisp_that_was_allowed(desk: Desk, batch: Batch)
     desk.model.queue(
         calling("ask_user", question="Which colour?", options=["red", "blue"]),
         calling("editor_eval", code="(+ 40 2)"),
+        calling("ask_user", question="Which way?"),
         {"text": "Done."},
     )
     batch("""
@@ -513,6 +539,8 @@ def test_the_agent_asks_and_runs_lisp_that_was_allowed(desk: Desk, batch: Batch)
                   (test-check (string-search "Which colour?" prompt))
                   (test-check (equal names '("red" "blue")))
                   "blue"))
+    ;; What is no text cannot be sent; the run goes on all the same.
+    (advice-add 'read-string :override (lambda (&rest _) (string #x3fffff)))
     (magent-lsp-prompt "Ask me")
     (with-current-buffer (test-asks)
       (test-check (test-has "(+ 40 2)" (current-buffer))))

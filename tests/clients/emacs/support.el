@@ -71,7 +71,9 @@
 (defun test-begin ()
   "Visit the test's file with the client on."
   (require 'magent-lsp)
-  (setq magent-lsp-server-command test-server)
+  (setq magent-lsp-server-command test-server
+        ;; Nobody has to read a question before a key of a test answers it.
+        magent-lsp-pause 0)
   (find-file test-file)
   (magent-lsp-mode 1)
   (setq test-conn (magent-lsp-ensure)))
