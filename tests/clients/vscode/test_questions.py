@@ -98,6 +98,27 @@ def test_a_question_takes_no_keys_from_whoever_types(desk: Desk, open_window: Op
     assert told(desk) == "The user chose: green"
 
 
+def test_half_an_answer_stays_when_the_chat_is_moved(desk: Desk, open_window: Open) -> None:
+    desk.model.queue(calling("ask_user", question="Which name?"), {"text": "Done."})
+    window = open_window()
+    asked = card(started(window), "Which name?")
+    asked.get_by_label("Your answer").fill("half a n")
+    frame = window.page.locator("iframe.webview").get_attribute("name")
+    window.quick_input("F1").fill(">View: Move View")
+    row(window, "View: Move View").click()
+    row(window, "Chat").click()
+    row(window, "New Panel Entry").click()
+    window.page.locator(f"iframe.webview.ready:not([name='{frame}'])").wait_for()
+    chat = window.chat
+    field = card(chat, "Which name?").get_by_label("Your answer")
+    field.press("End")
+    field.press_sequentially("ame")
+    window.picture("moved")
+    field.press("Enter")
+    chat.item("end", "Done").wait_for()
+    assert told(desk) == "The user answered: half a name"
+
+
 def test_several_options_are_ticked(desk: Desk, open_window: Open) -> None:
     options = ["red", "green", "blue"]
     ask = calling("ask_user", question="Which colours?", options=options, multiple=True)
@@ -134,13 +155,18 @@ def test_without_the_chat_a_question_waits_in_a_message_and_the_status_bar(
 
 def test_a_message_holds_no_link_that_the_agent_made(desk: Desk, open_window: Open) -> None:
     """VS Code runs commands by links in messages; the title comes from the model, and from what it read."""
-    desk.script(calling("ask_user", question="[Which](command:workbench.action.showCommands) name?"))
+    link = "[Which](command:workbench.action.showCommands)"
+    desk.script(calling("ask_user", question=f"{link} name?\nI mean {link}."))
     window = open_window(IN_THE_EDITOR)
     without_the_chat(window)
     message = toast(window, "Magent asks:").locator(".notification-list-item-message")
     message.wait_for()
     assert "Which" in message.inner_text()
     assert message.locator("a").count() == 0
+    toast(window, "Magent asks:").locator(".monaco-button", has_text="Answer…").click()
+    asked = box(window, "I mean")
+    asked.wait_for()
+    assert asked.locator("a", has_text="Which").count() == 0
 
 
 def test_a_question_ends_with_its_run(desk: Desk, open_window: Open) -> None:
