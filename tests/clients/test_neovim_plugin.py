@@ -192,6 +192,19 @@ def test_refused_with_a_reason_goes_on(vim: Vim, desk: Desk) -> None:
     assert "Leave that line alone" in str(desk.model.requests()[1]["messages"][-1])
 
 
+def test_a_reason_for_what_is_not_asked_any_more_is_kept(vim: Vim, desk: Desk) -> None:
+    desk.model.queue(changing(desk))
+    vim.lua("vim.ui.input = function(_, done) _G.done = done end")
+    magent(vim, "prompt Change it")
+    answer(vim, "f")
+    vim.wait("_G.done ~= nil")
+    magent(vim, "cancel")
+    ends(vim, 1)
+    vim.lua("_G.done('Leave that line alone')")
+    vim.wait_said("That was answered already. What you wrote is in the register")
+    assert vim.lua("return vim.fn.getreg('')") == "Leave that line alone"
+
+
 @pytest.mark.covers("reject")
 def test_refused_ends_the_run(vim: Vim, desk: Desk) -> None:
     before = vim.text()
@@ -209,6 +222,7 @@ def test_a_question_that_was_put_off_still_waits(vim: Vim, desk: Desk) -> None:
     magent(vim, "prompt Change it")
     answer(vim, "q")
     vim.wait("not _G.approval()")
+    vim.wait_said("It waits; `:Magent pending` brings it back.")
     assert vim.lua("return require('magent_lsp').status()") == "magent: waiting for you"
     magent(vim, "pending")
     answer(vim, "y")
@@ -307,6 +321,28 @@ def test_a_change_of_some_lines_shows_where_it_works_and_stays_there(vim: Vim, d
     assert f"{line}  # x" in vim.text(NAME)
     assert UNSAVED in vim.text(NAME)
     assert vim.lua("return _G.scoped()") == []
+
+
+def test_a_change_of_some_lines_follows_them_while_the_instruction_is_written(vim: Vim, desk: Desk) -> None:
+    line = line_of(desk)
+    desk.model.queue(changing(desk), {"text": "Done."})
+    vim.lua("vim.ui.input = function(_, done) _G.done = done end")
+    vim.lua("vim.fn.search([[\\V]] .. ..., 'w')", line)
+    vim.keys("<Esc>V:Magent edit<CR>")
+    vim.wait("_G.done ~= nil")
+    row = vim.lua("vim.api.nvim_buf_set_lines(0, 0, 0, false, {'#', '#', '#'}) return vim.fn.line('.') - 1")
+    vim.lua("_G.done('mark it')")
+    vim.wait("#_G.scoped() > 0")
+    [[_, start, _, details]] = vim.lua("return _G.scoped()")
+    assert (start, details["end_row"]) == (row, row + 1)
+    answer(vim, "y")
+    ends(vim, 1)
+    assert f"{line}  # x" in vim.text(NAME)
+    vim.lua("_G.done = nil")
+    magent(vim, "edit")
+    vim.wait("_G.done ~= nil")
+    vim.lua("vim.cmd('bdelete!') _G.done('mark it as well')")
+    vim.wait_said("The lines are gone that this was about: mark it as well")
 
 
 @pytest.mark.covers("new file")
@@ -444,6 +480,8 @@ def test_what_the_server_may_ask(vim: Vim) -> None:
     assert ask("magent/eval", code="print('hi'); return vim.fn.line('$') > 0") == {"value": "hi\ntrue"}
     assert "oh" in ask("magent/eval", code="error('oh')")["error"]
     assert "error" in ask("magent/eval", code="this is no lua")
+    assert ask("magent/eval", code=r"'ä€😀\xff\xed\xa0\x80'") == {"value": r"ä€😀\xff\xed\xa0\x80"}
+    assert r"\xff!" in ask("magent/eval", code=r"error('\xff!')")["error"]
     vim.types("blue")
     assert ask("magent/input", title="T", message="Which colour?") == {"value": "blue"}
     assert ask("magent/input", title="T", message="Which colour?") == "null"

@@ -16,10 +16,36 @@ pytestmark = [pytest.mark.editor, pytest.mark.timeout(180)]
 TEXT = "Indent by tabs\n\nThe body says 100% why.\n"
 
 PROPOSAL = """
+_G.approval_lines = function()
+  local window = _G.approval()
+  return window and vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(window), 0, -1, false)
+end
 _G.proposal = function()
   for _, window in ipairs(vim.api.nvim_list_wins()) do
     if vim.bo[vim.api.nvim_win_get_buf(window)].filetype == 'magentproposal' then return window end
   end
+end
+"""
+
+HASTY = """
+-- Who types as a window takes the cursor: the keys come before any time has passed.
+local quiet, clock = require('magent_lsp.config').current.approval, vim.uv.hrtime
+quiet.idle = 500
+vim.uv.hrtime = function() return _G.stopped or clock() end
+vim.keymap.set('n', '<F5>', function() _G.hasty = true end)
+vim.keymap.set('n', '<F6>', function() _G.again = true end)
+vim.api.nvim_create_autocmd('BufEnter', { callback = function()
+  local keys = ({ magentapproval = 'a<Esc>q<F5>', magentproposal = '<C-s>ZQ<F5>' })[vim.bo.filetype]
+  if keys then
+    _G.stopped = vim.uv.hrtime()
+    vim.api.nvim_input(keys)
+  end
+end })
+-- A moment later.
+_G.go_on = function()
+  local since = _G.stopped
+  _G.stopped, _G.hasty = nil, nil
+  return vim.wait(5000, function() return clock() - since > 500e6 end)
 end
 """
 
@@ -77,14 +103,18 @@ def test_a_question_comes_when_it_is_called(vim: Vim, desk: Desk) -> None:
 
 
 def test_a_question_goes_with_its_run(vim: Vim, desk: Desk) -> None:
-    """Who leaves insert mode is not asked for what nobody waits for."""
+    """Who leaves insert mode is not asked for what nobody waits for; another run takes nothing with it."""
     desk.model.queue(calling("ask_user", question="Which colour?"))
     vim.keys("<Esc>Go")
     vim.wait("vim.api.nvim_get_mode().mode == 'i'")
     magent(vim, "prompt Paint it")
     vim.wait_said("It asks as soon")
-    magent(vim, "cancel")
+    desk.model.queue(calling("read_file", path=desk.name), {"text": "Read."})
+    vim.lua("require('magent_lsp').execute('prompt', { prompt = 'Read it' })")
     ends(vim, 1)
+    assert vim.lua("return #require('magent_lsp.dialogs').waiting") == 1
+    magent(vim, "cancel")
+    ends(vim, 2)
     assert vim.lua("return #require('magent_lsp.dialogs').waiting") == 0
     vim.keys("<Esc>")
     vim.wait("vim.api.nvim_get_mode().mode == 'n'")
@@ -186,6 +216,79 @@ def test_a_dialog_does_not_cover_a_permission(vim: Vim, desk: Desk) -> None:
     answer(vim, "y")
     ends(vim, 1)
     assert [menu["prompt"] for menu in vim.asked()] == ["Which colour? "]
+
+
+def test_keys_on_their_way_answer_nothing(vim: Vim, desk: Desk) -> None:
+    """Neither the first question, also when it is drawn anew, nor the one that comes in its place."""
+    desk.model.queue(changing(desk), calling("bash", command="touch made.txt"), {"text": "Done."})
+    vim.lua(HASTY)
+    magent(vim, "prompt Do both")
+    vim.wait("_G.hasty and table.concat(_G.approval_lines(), '\\n'):find('whole file')")
+    vim.keys("aq<F6>")
+    vim.wait("_G.again")
+    assert vim.lua("return _G.approval() == vim.api.nvim_get_current_win()")
+    assert vim.lua("return _G.go_on()")
+    vim.keys("y")
+    vim.wait("_G.hasty and table.concat(_G.approval_lines(), '\\n'):find('made.txt')")
+    assert vim.lua("return _G.approval() == vim.api.nvim_get_current_win()")
+    assert vim.lua("return _G.go_on()")
+    vim.keys("n")
+    ends(vim, 1)
+    assert not (desk.root / "made.txt").exists()
+
+
+def test_keys_on_their_way_take_no_proposal(vim: Vim, desk: Desk) -> None:
+    vim.lua(HASTY)
+    propose(vim, desk)
+    vim.wait("_G.hasty")
+    assert vim.lua("return _G.proposal() == vim.api.nvim_get_current_win() and _G.go_on()")
+    vim.keys("<C-s>")
+    ends(vim, 1)
+    assert told(desk) == "Accepted as it is."
+
+
+def test_a_title_of_several_lines_is_shown_on_one(vim: Vim) -> None:
+    """Our server sends none; a buffer would not take it."""
+    option = {"reply": "allow_once", "title": "Allow\nonce"}
+    asks = {"requestId": "1", "runId": "r", "toolCallId": "c", "reason": "", "options": [option]}
+    started = {"agent": "guest", "model": "a\nb", "prompt": "x"}
+    for kind, event in (
+        ("run_started", started),
+        ("tool_call_started", {"toolCallId": "c", "title": "Write a\nb.txt", "status": "pending"}),
+        ("permission_requested", {**asks, "title": "Write a\nb.txt"}),
+    ):
+        params = {"runId": "r", "sessionId": "s", "event": {"type": kind, **event}}
+        vim.lua("require('magent_lsp.runs').receive(...)", params, vim.ready())
+    shown = "\n".join(vim.wait("_G.approval_lines()"))
+    assert shown.startswith("Write a␊b.txt\n")
+    assert "y  Allow␊once" in shown
+    assert "## Magent · guest · a␊b" in vim.lua("return _G.transcript()")
+    assert "Write a␊b.txt" in vim.lua("return _G.transcript()")
+
+
+def test_an_interrupted_menu_is_no_answer(desk: Desk, tmux: Callable[..., Tmux]) -> None:
+    """<C-c> in Neovim's own menu, at the first sight of it and in the middle of choosing several."""
+    options = ["blue", "red"]
+    desk.script(
+        calling("ask_user", question="Which colour?", options=options),
+        calling("ask_user", question="Which colours?", options=options, multiple=True),
+        {"text": "So be it."},
+    )
+    terminal = start(desk, tmux)
+    terminal.keys("Space", "m", "m")
+    terminal.wait("Ask or tell", 60)
+    terminal.type("Paint it")
+    terminal.wait("-- INSERT --")
+    terminal.keys("C-s")
+    terminal.wait("1: blue", 60)
+    terminal.keys("C-c")
+    terminal.wait("2: [ ] blue", 60)
+    terminal.type("2")
+    terminal.keys("Enter")
+    terminal.wait("2: [x] blue", 60)
+    terminal.keys("C-c")
+    screen = terminal.wait("So be it.", 60)
+    assert "could not be shown" not in screen
 
 
 def test_with_real_keys_and_the_editors_own_prompt(desk: Desk, tmux: Callable[..., Tmux]) -> None:

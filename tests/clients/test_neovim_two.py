@@ -9,6 +9,7 @@ import pytest
 
 from tests.clients.neovim.vim import Vim
 from tests.clients.test_neovim_plugin import answer, config, ends, line_of, magent
+from tests.clients.test_neovim_questions import PROPOSAL
 from tests.support.editors import Desk, calling
 
 pytestmark = [pytest.mark.editor, pytest.mark.timeout(180)]
@@ -37,7 +38,7 @@ def other(desk: Desk, tmp_path: Path) -> Path:
 @pytest.fixture
 def vim(desk: Desk, other: Path) -> Iterator[Vim]:
     """Neovim in a file of the second project, whose server is the younger one."""
-    editor = Vim(desk, config(desk))
+    editor = Vim(desk, config(desk) + PROPOSAL)
     try:
         editor.edit(desk.file)
         first = editor.ready()
@@ -147,6 +148,32 @@ def test_a_question_is_answered_to_the_server_that_asks(vim: Vim, desk: Desk) ->
     ends(vim, 1)
     assert "answered already" not in vim.said()
     assert f"{FIRST}  # x" in vim.text(TWO)
+
+
+def test_a_proposal_that_was_put_away_holds_up_no_other_project(vim: Vim, desk: Desk) -> None:
+    asking = calling("ask_user", question="Which colour?", options=["blue", "red"])
+    desk.model.queue(calling("propose", title="A message", content="One.\n\nTwo.\n"))
+    magent(vim, "prompt Propose a message")
+    vim.wait("_G.proposal() == vim.api.nvim_get_current_win()")
+    vim.keys(":q<CR>")
+    vim.wait("not _G.proposal()")
+    vim.edit(desk.file)
+    desk.model.queue(asking, {"text": "Red."})
+    vim.picks("red", "red")
+    magent(vim, "prompt Paint it")
+    ends(vim, 1)
+    vim.lua("require('magent_lsp.config').current.approval.idle = 1e9")
+    desk.model.queue(asking, {"text": "Red."})
+    magent(vim, "prompt Paint it again")
+    vim.wait_said("It asks as soon as")
+    magent(vim, "pending")
+    ends(vim, 2)
+    assert states(vim)["Propose a message"] == ("second", "running")
+    magent(vim, "pending")
+    vim.wait("_G.proposal() == vim.api.nvim_get_current_win()")
+    desk.model.queue({"text": "Thanks."})
+    vim.keys("<C-s>")
+    ends(vim, 3)
 
 
 def test_undo_takes_back_what_was_done_in_the_project_of_the_file(vim: Vim, desk: Desk, other: Path) -> None:

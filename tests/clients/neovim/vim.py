@@ -144,8 +144,10 @@ class Vim:
         self._wire = Wire(path)
 
     def close(self) -> None:
-        """End it, without saving."""
+        """End it, without saving; AssertionError if there was an error of Lua meanwhile."""
+        messages = ""
         with contextlib.suppress(OSError):
+            messages = self.lua("return vim.fn.execute('messages')")
             self._wire.request("nvim_command", "qa!")
         self._wire.close()
         try:
@@ -154,6 +156,7 @@ class Vim:
             self._process.kill()
             self._process.wait()
         self._folder.cleanup()
+        assert "stack traceback" not in messages, messages
 
     def lua(self, code: str, *arguments: Any) -> Any:
         """Run a piece of Lua; its arguments are `...`."""

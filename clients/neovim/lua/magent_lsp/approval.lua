@@ -1,6 +1,7 @@
 -- Permission requests: shown with their difference or command, answered with one key.
 local config = require('magent_lsp.config')
 local quiet = require('magent_lsp.quiet')
+local texts = require('magent_lsp.text')
 
 local M = {}
 
@@ -9,7 +10,8 @@ local space = vim.api.nvim_create_namespace('magent_lsp_approval')
 -- Requests that wait, the oldest first: { request, client }.
 M.pending = {}
 
--- The request that is on the screen, with its window; and dialogs of the server that wait for the same answer.
+-- The request that is on the screen, with its window, and when that took the cursor by itself; and dialogs of the
+-- server that wait for the same answer.
 local open, parked = nil, {}
 
 ---Whether a question is on the screen.
@@ -27,23 +29,40 @@ local function close()
   end
 end
 
+---Closes the window; the request waits.
+local function later()
+  close()
+  require('magent_lsp.client').mention('It waits; `:Magent pending` brings it back.')
+end
+
+---Nobody waits for the answer any more; what the person wrote is not lost.
+local function late(feedback)
+  if feedback then
+    vim.fn.setreg('"', feedback)
+  end
+  local kept = feedback and ' What you wrote is in the register "", for `p`.' or ''
+  require('magent_lsp.client').say('That was answered already.' .. kept)
+end
+
 ---Sends an answer; what becomes of it the event `permission_resolved` says.
 function M.respond(entry, reply, feedback)
   close()
   local arguments = { requestId = entry.request.requestId, reply = reply, feedback = feedback }
   require('magent_lsp.client').execute('respond', arguments, function(result)
     if not result.ok then
-      require('magent_lsp.client').say('That was answered already.')
+      late(feedback)
     end
   end, { client = entry.client })
 end
 
 local function with_feedback(entry)
   vim.ui.input({ prompt = 'What should the agent do instead? ' }, function(text)
-    if text and vim.trim(text) ~= '' then
+    if not text or vim.trim(text) == '' then
+      M.show()
+    elseif M.find(entry.request.requestId) then
       M.respond(entry, 'reject', text)
     else
-      M.show()
+      late(text)
     end
   end)
 end
@@ -65,7 +84,7 @@ local function choices(entry)
   for _, pair in ipairs(REPLIES) do
     local name, reply = pair[1], pair[2]
     if offered[reply] and keys[name] then
-      table.insert(found, { keys[name], offered[reply], reply })
+      table.insert(found, { keys[name], texts.one_line(offered[reply]), reply })
     end
   end
   table.insert(found, { keys.feedback, 'Reject, and say what to do instead', 'feedback' })
@@ -78,7 +97,7 @@ end
 
 ---The text of the window, and the rows from which and to which it is a difference.
 local function text_of(request, keys)
-  local lines = { request.title }
+  local lines = { texts.one_line(request.title) }
   for _, line in ipairs(vim.split(request.reason, '\n')) do
     table.insert(lines, line)
   end
@@ -153,12 +172,20 @@ local function window_for(lines, entry, focus)
   }
 end
 
-local function set_keys(entry, bufnr, keys)
+local function set_keys(shown, bufnr, keys)
+  local entry = shown.entry
+  local function map(key, title, act)
+    vim.keymap.set('n', key, function()
+      if quiet.meant(shown.came) then
+        act()
+      end
+    end, { buffer = bufnr, nowait = true, desc = title })
+  end
   for _, choice in ipairs(keys) do
     local key, title, reply = choice[1], choice[2], choice[3]
-    vim.keymap.set('n', key, function()
+    map(key, title, function()
       if reply == 'later' then
-        close()
+        later()
       elseif reply == 'feedback' then
         close()
         with_feedback(entry)
@@ -170,20 +197,22 @@ local function set_keys(entry, bufnr, keys)
       else
         M.respond(entry, reply)
       end
-    end, { buffer = bufnr, nowait = true, desc = title })
+    end)
   end
-  vim.keymap.set('n', '<Esc>', close, { buffer = bufnr, nowait = true, desc = 'Decide later' })
+  map('<Esc>', 'Decide later', later)
 end
 
 ---Takes the cursor to the window as soon as nobody types.
-local function focus_soon(window)
+local function focus_soon(shown)
+  local window = shown.window
   vim.defer_fn(function()
-    if not open or open.window ~= window or not vim.api.nvim_win_is_valid(window) then
+    if open ~= shown or not vim.api.nvim_win_is_valid(window) then
       return
     elseif not quiet.now() then
       vim.api.nvim_win_set_config(window, { footer = footer(), footer_pos = 'center' })
-      return focus_soon(window)
+      return focus_soon(shown)
     end
+    shown.came = quiet.mark()
     vim.api.nvim_set_current_win(window)
     vim.api.nvim_win_set_config(window, { footer = '' })
   end, 100)
@@ -196,6 +225,7 @@ function M.show(focus, again)
   if open and entry == open.entry and not (focus or again) then
     return
   end
+  local came = again and focus and open and open.came
   close()
   if not entry then
     if focus then
@@ -210,13 +240,16 @@ function M.show(focus, again)
   paint(bufnr, lines, first, entry.request, keys)
   vim.bo[bufnr].bufhidden, vim.bo[bufnr].modifiable = 'wipe', false
   vim.bo[bufnr].filetype = 'magentapproval'
-  set_keys(entry, bufnr, keys)
-  focus = focus or quiet.now()
-  local window = vim.api.nvim_open_win(bufnr, focus, window_for(lines, entry, focus))
-  vim.wo[window].wrap, vim.wo[window].linebreak = true, false
-  open = { entry = entry, window = window }
+  if not focus and quiet.now() then
+    focus, came = true, quiet.mark()
+  end
+  local shown = { entry = entry, came = came }
+  set_keys(shown, bufnr, keys)
+  shown.window = vim.api.nvim_open_win(bufnr, focus or false, window_for(lines, entry, focus))
+  vim.wo[shown.window].wrap, vim.wo[shown.window].linebreak = true, false
+  open = shown
   if not focus then
-    focus_soon(window)
+    focus_soon(shown)
   end
 end
 
@@ -313,7 +346,7 @@ function M.dialog(err, params, context)
   end
   local request = asked_by(params, context.client_id)
   if not request then
-    return require('magent_lsp.dialogs').ask(params.message, context.client_id, function(answer)
+    return require('magent_lsp.dialogs').ask({ title = params.message }, context.client_id, function(answer)
       coroutine.wrap(function()
         answer(standard(nil, params, context))
       end)()

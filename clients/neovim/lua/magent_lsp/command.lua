@@ -23,6 +23,24 @@ local function with_text(text, prompt, act)
   end)
 end
 
+---The same about the place where the person is: `act(text, extra)` gets it as it is when the text is there.
+local function with_place(text, arguments, prompt, act)
+  local place_of = place.keep(arguments)
+  local function done(typed)
+    local extra = place_of()
+    if not typed or vim.trim(typed) == '' then
+      return
+    elseif not extra then
+      return client.say(('The lines are gone that this was about: %s'):format(typed), 'ERROR')
+    end
+    act(typed, extra)
+  end
+  if text ~= '' then
+    return done(text)
+  end
+  vim.ui.input({ prompt = prompt }, done)
+end
+
 ---Does something with the session that is shown, or was last spoken in.
 local function with_session(act)
   local session = chat.current()
@@ -34,23 +52,24 @@ local function with_session(act)
 end
 
 local function prompt(text, arguments)
-  local extra, where = place.here(arguments), source()
-  with_text(text, 'Prompt: ', function(typed)
+  local where = source()
+  with_place(text, arguments, 'Prompt: ', function(typed, extra)
     chat.say(typed, extra, where)
   end)
 end
 
 local function edit(text, arguments)
-  local extra, where = place.here(arguments), source()
-  if not extra.uri then
+  local where = source()
+  if not client.is_file(vim.api.nvim_get_current_buf()) then
     return client.say('Go to the file that is to be changed first.', 'ERROR')
   end
-  extra.scope = arguments.bang and 'buffer' or arguments.range > 0 and 'region' or 'line'
-  with_text(text, ('Change this %s: '):format(extra.scope), function(typed)
+  local scope = arguments.bang and 'buffer' or arguments.range > 0 and 'region' or 'line'
+  with_place(text, arguments, ('Change this %s: '):format(scope), function(typed, extra)
     -- A change of some lines is a matter of its own, not a part of the conversation.
     local choice = chat.choice(where.root)
     local full = vim.tbl_extend('error', extra, {
       prompt = typed,
+      scope = scope,
       agent = choice.agent,
       model = choice.model,
     })
@@ -59,7 +78,7 @@ local function edit(text, arguments)
 end
 
 local function ask(text, arguments)
-  local here = place.here(arguments)
+  local here = place.keep(arguments)()
   if not here.uri then
     return client.say('Go to the file that the question is about first.', 'ERROR')
   end

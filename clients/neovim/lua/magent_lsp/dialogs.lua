@@ -7,11 +7,15 @@ local M = {}
 ---@class magent.Question
 ---@field title string
 ---@field client integer
+---@field run string? the run that asks, if that is known
+---@field call string? its call
 ---@field begin fun(answer: fun(value: any), question: magent.Question) shows it
 ---@field back fun(value: any)
 ---@field begun boolean?
+---@field came integer? when it took the cursor by itself
 ---@field told boolean? whether the person knows that it waits
 ---@field show fun()? shows again what was put away
+---@field shown (fun(): boolean)? whether it is on the screen; without it, it is from when it has begun
 ---@field ended fun()? is told that nobody waits for the answer any more
 
 ---Questions that have no answer, the oldest first.
@@ -33,26 +37,56 @@ end
 
 local look
 
+---Runs `show()`, which asks the person; if it fails, they have not answered. <C-c> in Neovim's own menu is an error of
+---`inputlist()`.
+function M.try(show, answer, question)
+  local done, problem = pcall(show)
+  if done or not vim.list_contains(M.waiting, question) then
+    return
+  end
+  answer(vim.NIL)
+  if not tostring(problem):find('Keyboard interrupt', 1, true) then
+    client.say(('A question could not be shown: %s'):format(problem), 'ERROR')
+  end
+end
+
 local function begin(question)
   question.begun = true
-  question.begin(function(value)
+  local function answer(value)
     if take(question) then
       question.back(value)
       look()
     elseif not question.ended then
       client.say('Nobody waits for this answer any more: the run has ended.', 'WARN')
     end
-  end, question)
+  end
+  M.try(function()
+    question.begin(answer, question)
+  end, answer, question)
 end
 
----Asks the oldest question once nobody types and no permission is asked for.
+local function on_screen(question)
+  return question.begun and (not question.shown or question.shown())
+end
+
+---The oldest question that was not asked yet.
+local function coming()
+  return vim.iter(M.waiting):find(function(question)
+    return not question.begun
+  end)
+end
+
+---Asks the oldest question once nobody types, no permission is asked for and no other one is on the screen.
 look = function()
-  local question = M.waiting[1]
-  if looking or not question or question.begun then
+  local question = coming()
+  if looking or not question then
     return
-  elseif quiet.now() and not require('magent_lsp.approval').is_open() then
+  end
+  local alone = not vim.iter(M.waiting):any(on_screen) and not require('magent_lsp.approval').is_open()
+  if alone and quiet.now() then
+    question.came = quiet.mark()
     return begin(question)
-  elseif not question.told then
+  elseif alone and not question.told then
     question.told = true
     client.mention(('It asks as soon as you pause in normal mode: %s'):format(question.title))
   end
@@ -63,34 +97,37 @@ look = function()
   end, 100)
 end
 
----The answer to a question, for handlers: `show(answer, question)` shows it when its time has come. `vim.NIL` if the
----run ends before.
-function M.ask(title, id, show)
+---The answer to a question, for handlers: `show(answer, question)` shows it when its time has come. `params` has its
+---title, and the call that asks it if that is known. `vim.NIL` if that ends before.
+function M.ask(params, id, show)
   return require('magent_lsp.requests').await(function(back)
-    table.insert(M.waiting, { title = title, client = id, begin = show, back = back })
+    table.insert(M.waiting, {
+      title = params.title,
+      client = id,
+      run = params.runId,
+      call = params.toolCallId,
+      begin = show,
+      back = back,
+    })
     require('magent_lsp.runs').redraw()
     look()
   end)
 end
 
----Takes the person to the oldest question, whatever they are doing; false if there is none.
+---Takes the person to a question, whatever they are doing: to the oldest that was not asked yet, else to the oldest;
+---false if there is none.
 function M.show()
-  local question = M.waiting[1]
+  local question = coming() or M.waiting[1]
   if not question then
     return false
-  elseif not question.begun then
-    begin(question)
-  elseif question.show then
+  end
+  question.came = nil
+  if question.show then
     question.show()
+  else
+    begin(question)
   end
   return true
-end
-
----Whether a call of a run waits for the answer.
-local function asks(call, question)
-  local given = call.arguments or {}
-  local title = call.name == 'propose' and given.title or call.name == 'ask_user' and given.question
-  return title and vim.endswith(question.title, vim.split(vim.trim(title), '%s*\n')[1])
 end
 
 ---Whether a run that has ended in the middle of some call was the only one that could have asked.
@@ -123,15 +160,14 @@ end
 
 ---A question goes with the call, or the run, that asks it.
 function M.event(run, event)
-  local calls = event.type == 'tool_call_finished' and { run.calls[event.toolCallId] }
-    or event.type == 'run_finished' and run.calls
-    or {}
-  local all = event.type == 'run_finished' and only(run)
+  local over = event.type == 'run_finished'
+  if not over and event.type ~= 'tool_call_finished' then
+    return
+  end
+  local all = over and only(run)
   for _, question in ipairs(vim.list_slice(M.waiting)) do
-    local asked = vim.iter(calls):any(function(_, call)
-      return asks(call, question)
-    end)
-    if question.client == run.client and (all or asked) then
+    local own = question.run == run.id and (over or question.call == event.toolCallId)
+    if question.client == run.client and (own or all and not question.run) then
       drop(question)
     end
   end

@@ -1,6 +1,7 @@
 -- A text that the agent proposes, in a buffer where the person may change it before they take it.
 local client = require('magent_lsp.client')
 local config = require('magent_lsp.config')
+local quiet = require('magent_lsp.quiet')
 
 local M = {}
 
@@ -61,6 +62,9 @@ function M.begin(params, answer, question)
     answer(value)
   end
   local function accept()
+    if not quiet.meant(question.came) then
+      return
+    end
     local text = table.concat(vim.api.nvim_buf_get_lines(bufnr, 0, -1, false), '\n')
     if vim.trim(text) == '' then
       return client.say(('There is no text; %s refuses.'):format(keys.reject), 'WARN')
@@ -68,7 +72,9 @@ function M.begin(params, answer, question)
     settle(text)
   end
   local function reject()
-    settle(params.options and params.options[#params.options] or vim.NIL)
+    if quiet.meant(question.came) then
+      settle(params.options and params.options[#params.options] or vim.NIL)
+    end
   end
   vim.keymap.set(
     { 'n', 'i' },
@@ -79,6 +85,11 @@ function M.begin(params, answer, question)
   vim.keymap.set('n', keys.reject, reject, { buffer = bufnr, nowait = true, desc = 'Refuse it' })
   question.show = function()
     show(bufnr, ('%s: %s takes the text as it is here, %s refuses'):format(title, keys.accept, keys.reject))
+  end
+  question.shown = function()
+    return vim.iter(vim.api.nvim_tabpage_list_wins(0)):any(function(window)
+      return vim.api.nvim_win_get_buf(window) == bufnr
+    end)
   end
   question.ended = function()
     if settled then

@@ -18,4 +18,16 @@ function M.now()
   return quiet and vim.api.nvim_get_mode().mode == 'n' and vim.fn.getcmdwintype() == ''
 end
 
+---When the cursor was taken somewhere by itself; for `meant`.
+function M.mark()
+  return vim.uv.hrtime()
+end
+
+---Whether a key can be meant for what took the cursor at `came` (nil: the person went there): who pressed it must
+---have seen that first.
+function M.meant(came)
+  local pause = math.min(config.current.approval.idle, 500)
+  return not came or (vim.uv.hrtime() - came) / 1e6 >= pause
+end
+
 return M

@@ -1,4 +1,7 @@
 -- What the server asks of this editor: save, ask the person, run Lua, show a difference.
+local dialogs = require('magent_lsp.dialogs')
+local texts = require('magent_lsp.text')
+
 local M = {}
 
 ---Runs `ask(answer)` and waits for `answer(value)`; for handlers, which Neovim runs as coroutines.
@@ -54,7 +57,7 @@ function M.save(params)
   return { saved = saved }
 end
 
-local function choose_several(params, answer)
+local function choose_several(params, answer, question)
   local chosen = {}
   local function again()
     local items = { { done = true } }
@@ -74,7 +77,9 @@ local function choose_several(params, answer)
         return answer(vim.NIL)
       elseif item.option then
         chosen[item.option] = not chosen[item.option]
-        return vim.schedule(again)
+        return vim.schedule(function()
+          dialogs.try(again, answer, question)
+        end)
       end
       answer(vim.tbl_filter(function(option)
         return chosen[option]
@@ -84,19 +89,21 @@ local function choose_several(params, answer)
   again()
 end
 
-local function ask(params, answer)
-  local texts = vim.tbl_filter(function(text)
-    return (text or '') ~= ''
-  end, { params.title, params.message })
-  local question = table.concat(texts, '\n')
+local function ask(params, answer, question)
+  local prompt = table.concat(
+    vim.tbl_filter(function(text)
+      return (text or '') ~= ''
+    end, { params.title, params.message }),
+    '\n'
+  )
   if params.options and params.multiple then
-    choose_several(params, answer)
+    choose_several(params, answer, question)
   elseif params.options then
-    vim.ui.select(params.options, { prompt = question }, function(choice)
+    vim.ui.select(params.options, { prompt = prompt }, function(choice)
       answer(choice or vim.NIL)
     end)
   else
-    vim.ui.input({ prompt = question .. ' ', default = params.default or '' }, function(text)
+    vim.ui.input({ prompt = prompt .. ' ', default = params.default or '' }, function(text)
       answer(text or vim.NIL)
     end)
   end
@@ -105,13 +112,16 @@ end
 ---`magent/input`: one text, one option, or several; or a text that is proposed.
 function M.input(params, context)
   local proposal = require('magent_lsp.proposal')
-  local value = require('magent_lsp.dialogs').ask(params.title, context.client_id, function(answer, question)
+  local value = dialogs.ask(params, context.client_id, function(answer, question)
     if proposal.is(params) then
       proposal.begin(params, answer, question)
     else
-      ask(params, answer)
+      ask(params, answer, question)
     end
   end)
+  if type(value) == 'string' then
+    value = texts.utf8(value)
+  end
   return value == vim.NIL and vim.NIL or { value = value }
 end
 
@@ -123,7 +133,7 @@ function M.eval(params)
     chunk, problem = loadstring(code, 'magent')
   end
   if not chunk then
-    return { error = problem }
+    return { error = texts.utf8(problem) }
   end
   local printed = {}
   local env = setmetatable({
@@ -134,12 +144,12 @@ function M.eval(params)
   }, { __index = _G, __newindex = _G })
   local done, value = pcall(setfenv(chunk, env))
   if not done then
-    return { error = tostring(value) }
+    return { error = texts.utf8(tostring(value)) }
   end
   if value ~= nil or #printed == 0 then
     table.insert(printed, type(value) == 'string' and value or vim.inspect(value))
   end
-  return { value = table.concat(printed, '\n') }
+  return { value = texts.utf8(table.concat(printed, '\n')) }
 end
 
 ---`window/showDocument`, but never in a window of the conversation.

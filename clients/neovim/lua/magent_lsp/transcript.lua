@@ -1,5 +1,6 @@
 -- The text of conversations: one buffer a session, written as its events come.
 local folds = require('magent_lsp.folds')
+local texts = require('magent_lsp.text')
 
 local M = {}
 
@@ -129,11 +130,6 @@ local function paint(bufnr, row, group, from, to)
   })
 end
 
----Lines of a text, with control characters that a buffer cannot hold made visible.
-local function lines_of(text)
-  return vim.split((text:gsub('\r\n', '\n'):gsub('%z', '␀')), '\n')
-end
-
 ---Ends the thoughts at the end of a transcript: they are folded now.
 local function end_thought(transcript, bufnr)
   if not transcript.thought then
@@ -152,7 +148,7 @@ end
 local function stream(transcript, run, kind, text)
   local name = kind .. run.id
   change(transcript, function(bufnr)
-    local lines = lines_of(text)
+    local lines = texts.lines(text)
     if transcript.block ~= name then
       end_thought(transcript, bufnr)
       if kind == 'thought' then
@@ -184,7 +180,8 @@ end
 
 local function title_line(item)
   local note = item.note ~= '' and ('  ' .. item.note) or ''
-  return ('%s%s %s%s'):format(item.child and '  ↳ ' or '', ICONS[item.status] or '○', item.title, note)
+  local icon, title = ICONS[item.status] or '○', texts.one_line(item.title)
+  return ('%s%s %s%s'):format(item.child and '  ↳ ' or '', icon, title, note)
 end
 
 local function row_of(bufnr, item)
@@ -230,7 +227,7 @@ local DIFF = { ['+'] = 'MagentAdded', ['-'] = 'MagentRemoved', ['@'] = 'MagentHu
 
 ---Sets what is folded below an item.
 local function body(transcript, item, text, diff)
-  local lines = lines_of((text:gsub('\n+$', '')))
+  local lines = texts.lines((text:gsub('\n+$', '')))
   change(transcript, function(bufnr)
     local first = row_of(bufnr, item) + 1
     local shown = vim.tbl_map(function(line)
@@ -293,7 +290,7 @@ end
 local function one_line(transcript, text, group)
   change(transcript, function(bufnr)
     end_thought(transcript, bufnr)
-    local row = append(bufnr, lines_of(text), true)
+    local row = append(bufnr, texts.lines(text), true)
     for index = row, vim.api.nvim_buf_line_count(bufnr) - 1 do
       paint(bufnr, index, group)
     end
@@ -303,8 +300,9 @@ end
 
 local function started(transcript, run, event)
   change(transcript, function(bufnr)
-    append(bufnr, vim.list_extend({ '## You', '' }, lines_of(vim.trim(event.prompt))), true)
-    local row = append(bufnr, { ('## Magent · %s · %s'):format(run.agent, run.model) }, true)
+    append(bufnr, vim.list_extend({ '## You', '' }, texts.lines(vim.trim(event.prompt))), true)
+    local heading = texts.one_line(('## Magent · %s · %s'):format(run.agent, run.model))
+    local row = append(bufnr, { heading }, true)
     paint(bufnr, row, 'MagentAgent')
     transcript.block = nil
   end)
@@ -389,7 +387,7 @@ function M.fill(session, text)
   local transcript = M.of(session)
   if empty(transcript.bufnr) then
     change(transcript, function(bufnr)
-      append(bufnr, lines_of((text:gsub('\n+$', ''))))
+      append(bufnr, texts.lines((text:gsub('\n+$', ''))))
     end)
   end
 end
