@@ -10,7 +10,7 @@
 ;;; Code:
 
 (require 'magent-lsp-ask)
-(require 'magent-lsp-view)
+(require 'magent-lsp-events)
 (autoload 'diff-no-select "diff")
 
 (declare-function magent-lsp-cancel "magent-lsp")

@@ -6,7 +6,7 @@
 
 ;; One server process for each project, beside whatever language server
 ;; the buffers use.  This file starts it, sends commands and takes its
-;; messages.  What those do is in magent-lsp-edit.el and -view.el.
+;; messages.  What those do is in magent-lsp-edit.el and -events.el.
 ;;
 ;; A message is never handled inside the process filter: a handler may
 ;; send, prompt or run other people's hooks, and the filter of jsonrpc
