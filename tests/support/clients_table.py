@@ -58,7 +58,7 @@ ROWS = (
         "Beside other servers",
         Cell("a connection of its own", r"defclass magent-lsp-connection \(jsonrpc-process-connection\)"),
         Cell("one more client", r"vim\.lsp\.start\("),
-        Cell("one more client", r"new LanguageClient\("),
+        Cell("one more client", r"extends LanguageClient"),
         Cell("as the client allows", r"CodeActionOptions"),
     ),
     Row(
@@ -71,7 +71,7 @@ ROWS = (
     Row(
         "Change only the selected lines",
         Cell("`C-c m r`", r':scope "region"'),
-        Cell("`:Magent edit`", r"extra\.scope = "),
+        Cell("`:Magent edit`", r"scope = arguments\.bang and"),
         Cell("`Alt+M e`", r'scope: .*"region"'),
         Without(r'"scope"'),
     ),
