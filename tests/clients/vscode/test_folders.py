@@ -27,6 +27,7 @@ def test_a_conversation_belongs_to_its_folder(desk: Desk, open_window: Callable[
     window.chat.frame.locator(".item.text a").click()
     window.page.locator(".view-line", has_text="the other one").first.wait_for()
     window.run("Magent: New Conversation")
+    window.chat.frame.locator("#input:focus").wait_for()  # it closes a box that is open when it comes
     window.run("Magent: Earlier Conversations")
     window.page.locator(".quick-input-list .monaco-list-row", has_text="where is it").click()
     window.chat.item("prompt", "where is it").wait_for()
