@@ -167,6 +167,10 @@ async def test_clients_with_input_get_one_request(tmp_path: Path) -> None:
         client.on["magent/input"] = input
         run = await client.command("magent.prompt", prompt="ask")
         assert (await client.finished(run["runId"]))["text"] == "Fine."
+        calls = [e["toolCallId"] for e in client.of_run(run["runId"]) if e["type"] == "tool_call_started"]
+        assert [(each.pop("runId"), each.pop("toolCallId")) for each in got] == [
+            (run["runId"], call) for call in calls
+        ]
         assert got[0] == {"title": "Which?", "message": "", "options": ["A", "B"], "multiple": True}
         assert got[1]["default"] == "text"
         assert client.questions == []
