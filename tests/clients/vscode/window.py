@@ -87,8 +87,16 @@ class Window:
         making = self.page.locator("iframe.webview:not(.ready)").first
         making.wait_for(state="detached")  # it would swallow the key
         box = self.page.locator(".quick-input-widget input[type=text]")
-        self.press(key)
-        box.wait_for()
+
+        def opened() -> bool:
+            self.press(key)
+            try:
+                box.wait_for(timeout=5000)
+            except TimeoutError:
+                return False  # what took the cursor meanwhile has closed it: once more, as people do
+            return True
+
+        wait_until(opened, SECONDS, f"{key} opens a box")
         return box
 
     def run(self, title: str) -> None:
