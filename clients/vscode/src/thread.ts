@@ -147,7 +147,8 @@ export class Thread {
 
   private ask(runId: string, request: PermissionRequest, nested: boolean): Change[] {
     const { title, command, diff } = request;
-    const known = this.find(runId, request.toolCallId);
+    // The run that a person began asks for its subagents: of theirs it is the oldest that was not asked for yet.
+    const known = this.find(runId, request.toolCallId) ?? this.items.find((item) => isUnasked(item, request));
     if (known) return this.change(known, { title, command, diff, permission: request, reply: undefined });
     const { toolCallId } = request;
     return [
@@ -204,4 +205,8 @@ function isOfTool(event: RunEvent): boolean {
 
 function isOpen({ status }: ToolItem): boolean {
   return status === "pending" || status === "in_progress";
+}
+
+function isUnasked(item: Item, { toolCallId }: PermissionRequest): item is ToolItem {
+  return item.kind === "tool" && item.nested && item.toolCallId === toolCallId && isOpen(item) && !item.permission;
 }

@@ -183,7 +183,10 @@ console.log(JSON.stringify(thread.items));
 """
 
 
-def test_calls_of_two_subagents_are_two_although_their_provider_names_both_alike(tmp_path: Path) -> None:
+@pytest.mark.parametrize("asking", ["run-1", "run-0"], ids=["its own run asks", "the run of the person asks"])
+def test_calls_of_two_subagents_are_two_although_their_provider_names_both_alike(
+    tmp_path: Path, asking: str
+) -> None:
     """Such a provider counts from one in every run; the card of one would show the other's command."""
     source = tmp_path / "shown.ts"
     source.write_text(SHOWN % json.dumps(str(SOURCE / "src/thread")))
@@ -193,7 +196,7 @@ def test_calls_of_two_subagents_are_two_although_their_provider_names_both_alike
         ("run-1", {"type": "tool_call_started", **call, "title": "Run a"}),
         ("run-2", {"type": "tool_call_started", **call, "title": "Run b"}),
         (
-            "run-1",
+            asking,
             {
                 "type": "permission_requested",
                 **call,
