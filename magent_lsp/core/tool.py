@@ -95,6 +95,10 @@ class Agents(Protocol):
         ...
 
 
+Ask = Callable[[Question], Awaitable[Answer | None]]
+"""Asks the person and waits for them; None: they gave no answer."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ToolContext:
     """All that a tool may use; made by the executor for each call."""
@@ -112,7 +116,7 @@ class ToolContext:
     """(agent, prompt, background): runs a subagent."""
     agents: Agents | None = None
     """Subagents that were started in the background."""
-    ask: Callable[[Question], Awaitable[Answer | None]] | None = None
+    ask: Ask | None = None
     """Asks the person and waits for them; None: nobody can be asked."""
     load_skill: Callable[[str, str], ToolResult] | None = None
     """(name, arguments): a skill's body, wrapped for the model; ToolError if unknown."""

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from magent_lsp.core.diff import one_line
 from magent_lsp.core.request import Answer, Question
 from magent_lsp.engine.run import Run
 
@@ -10,8 +11,8 @@ WAITING = "waiting for you"
 
 async def ask_person(run: Run, question: Question) -> Answer | None:
     """The person's answer; None if they gave none. Time that they take does not count."""
-    if run.guest is not None:
-        question = replace(question, title=f"{run.guest.name}: {question.title}")
+    title = f"{run.guest.name}: {question.title}" if run.guest is not None else question.title
+    question = replace(question, title=one_line(title))
     before, doing = run.state, run.doing
     run.state, run.doing = "waiting", WAITING
     run.hooks.tell(

@@ -23,7 +23,7 @@ from magent_lsp.core.known import Known, more, read_known
 from magent_lsp.core.messages import ToolCall, ToolMessage, ToolStatus
 from magent_lsp.core.request import Answer, Question
 from magent_lsp.core.session import step_of
-from magent_lsp.core.tool import READ, Proposal, Subject, ToolContext, ToolResult
+from magent_lsp.core.tool import READ, Ask, Proposal, Subject, ToolContext, ToolResult
 from magent_lsp.engine.call import Prepared, faults, parse_arguments, paths_of, shown_arguments
 from magent_lsp.engine.hook_reply import Reply
 from magent_lsp.engine.landing import OUTCOME_WORDS, Landing
@@ -34,7 +34,6 @@ from magent_lsp.engine.unsaved import save_before
 
 logger = logging.getLogger(__name__)
 
-Ask = Callable[[Question], Awaitable[Answer | None]]
 Delegate = Callable[[str, str, bool, Callable[[str], None]], Awaitable[ToolResult]]
 """(agent, prompt, background, where its steps are shown)"""
 

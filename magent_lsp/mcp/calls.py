@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Final
 
+from magent_lsp.core.tool import Ask
 from magent_lsp.mcp.definition import on_one_line
-from magent_lsp.mcp.questions import CANCEL, Ask, elicit
+from magent_lsp.mcp.questions import CANCEL, elicit
 
 Answer = Mapping[str, Any]
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]

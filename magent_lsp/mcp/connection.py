@@ -15,13 +15,13 @@ from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 
 from magent_lsp import __version__
 from magent_lsp.core.errors import ToolError, UserError
+from magent_lsp.core.tool import Ask
 from magent_lsp.mcp.calls import Call
 from magent_lsp.mcp.catalogue import Catalogue
 from magent_lsp.mcp.definition import Definition, on_one_line
 from magent_lsp.mcp.entry import Entry
 from magent_lsp.mcp.http import Watch, http
 from magent_lsp.mcp.pulse import Pulse
-from magent_lsp.mcp.questions import Ask
 from magent_lsp.mcp.requests import Requests
 from magent_lsp.mcp.stdio import Pipes, stdio
 from magent_lsp.mcp.words import in_words

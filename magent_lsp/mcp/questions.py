@@ -1,12 +1,12 @@
 """Questions of servers to the person (elicitation): a few simple fields, asked one after the other."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from magent_lsp.core.diff import reveal
 from magent_lsp.core.request import Answer, Question
+from magent_lsp.core.tool import Ask
 
-Ask = Callable[[Question], Awaitable[Answer | None]]
 Reply = dict[str, Any]
 
 MOST_FIELDS: Final = 4

@@ -9,11 +9,10 @@ from typing import Any, Final, Protocol
 from pydantic import RootModel
 
 from magent_lsp.core.errors import ToolError
-from magent_lsp.core.tool import Proposal, Subject, Tool, ToolContext, ToolResult
+from magent_lsp.core.tool import Ask, Proposal, Subject, Tool, ToolContext, ToolResult
 from magent_lsp.mcp.answers import to_result
 from magent_lsp.mcp.definition import Definition, on_one_line
 from magent_lsp.mcp.entry import Entry
-from magent_lsp.mcp.questions import Ask
 from magent_lsp.mcp.schema import lacking
 
 _REPORT_SECONDS: Final = 0.25

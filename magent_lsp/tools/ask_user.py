@@ -2,7 +2,6 @@
 
 from pydantic import BaseModel, Field
 
-from magent_lsp.core.diff import one_line
 from magent_lsp.core.errors import ToolError
 from magent_lsp.core.request import Question
 from magent_lsp.core.tool import Tool, ToolContext, ToolResult
@@ -29,7 +28,6 @@ async def _run(input: Input, context: ToolContext) -> ToolResult:
     if context.ask is None:
         return ToolResult(text=NOBODY)
     title, _, rest = input.question.strip().partition("\n")
-    title = one_line(title)
     answer = await context.ask(
         Question(
             title=title, message=rest.strip(), options=options, multiple=input.multiple and bool(options)

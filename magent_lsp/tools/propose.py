@@ -2,7 +2,6 @@
 
 from pydantic import BaseModel, Field
 
-from magent_lsp.core.diff import one_line
 from magent_lsp.core.errors import ToolError
 from magent_lsp.core.request import Question
 from magent_lsp.core.tool import Tool, ToolContext, ToolResult
@@ -29,7 +28,7 @@ async def _run(input: Input, context: ToolContext) -> ToolResult:
         return ToolResult(text=NOBODY)
     answer = await context.ask(
         Question(
-            title=one_line(input.title.strip()),
+            title=input.title.strip(),
             message=input.content,
             options=(ACCEPT, REJECT),
             default=input.content,
