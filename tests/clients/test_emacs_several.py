@@ -14,6 +14,26 @@ Batch = Callable[[str], str]
 
 RENAME = {"old_string": "def indent_of(line", "new_string": "def indentation(line"}
 
+TWO_ASK = """
+(test-begin)
+(magent-lsp-prompt "First")
+(test-asks)
+(magent-lsp-new-session)
+(with-current-buffer (get-file-buffer test-file) (magent-lsp-prompt "Second"))
+(test-until (cdr (magent-lsp-permissions test-conn)))
+"""
+"""Two conversations, in both of which the agent waits for a permission."""
+
+
+def two_edits(desk: Desk) -> None:
+    """What the model does in them."""
+    desk.script(
+        calling("edit_file", path=desk.name, **RENAME),
+        calling("edit_file", path="README.md", old_string="A project", new_string="The project"),
+        {"text": "One."},
+        {"text": "Two."},
+    )
+
 
 def test_projects_of_one_name_have_buffers_of_their_own(desk: Desk, batch: Batch) -> None:
     other = desk.home / "other" / desk.root.name
@@ -66,19 +86,9 @@ def test_projects_of_one_name_have_buffers_of_their_own(desk: Desk, batch: Batch
 
 
 def test_an_answer_in_the_conversation_is_for_the_question_at_point(desk: Desk, batch: Batch) -> None:
-    desk.script(
-        calling("edit_file", path=desk.name, **RENAME),
-        calling("edit_file", path="README.md", old_string="A project", new_string="The project"),
-        {"text": "One."},
-        {"text": "Two."},
-    )
-    batch("""
-    (test-begin)
-    (magent-lsp-prompt "First")
-    (test-asks)
-    (magent-lsp-new-session)
-    (with-current-buffer (get-file-buffer test-file) (magent-lsp-prompt "Second"))
-    (test-until (cdr (magent-lsp-permissions test-conn)))
+    two_edits(desk)
+    batch(f"""
+    {TWO_ASK}
     (defvar readme (expand-file-name "README.md" (magent-lsp-root test-conn)))
     (switch-to-buffer (test-conversation))
     (goto-char (point-max))
@@ -132,19 +142,9 @@ def test_a_key_that_was_struck_before_a_question_came_does_not_answer_it(desk: D
 
 
 def test_a_reason_is_for_the_question_for_which_it_was_typed(desk: Desk, batch: Batch) -> None:
-    desk.script(
-        calling("edit_file", path=desk.name, **RENAME),
-        calling("edit_file", path="README.md", old_string="A project", new_string="The project"),
-        {"text": "One."},
-        {"text": "Two."},
-    )
-    batch("""
-    (test-begin)
-    (magent-lsp-prompt "First")
-    (test-asks)
-    (magent-lsp-new-session)
-    (with-current-buffer (get-file-buffer test-file) (magent-lsp-prompt "Second"))
-    (test-until (cdr (magent-lsp-permissions test-conn)))
+    two_edits(desk)
+    batch(f"""
+    {TWO_ASK}
     (cl-letf (((symbol-function 'read-string)
                (lambda (&rest _)
                  ;; Meanwhile it is answered elsewhere.
