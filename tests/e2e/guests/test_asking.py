@@ -1,7 +1,9 @@
 """The person allows, refuses and steers what an agent of another program does."""
 
 import asyncio
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import Any
 
 from tests.support.guest import (
     SERVED,
@@ -142,11 +144,14 @@ async def test_what_the_person_says_to_the_run_comes_with_the_next_answer(
         assert got.text.endswith("[The user says to you, in the editor:]\nLeave b alone.")
 
 
+def talking(home: Path, **settings: Any) -> AbstractAsyncContextManager[LspClient]:
+    """An editor that lets guests in, with a model for the person, too."""
+    script, files = [{"text": "Hello."}], {"a.py": "x = 1\n"}
+    return editor(home, script=script, settings={**SERVED, **settings}, client=EVENTS, files=files)
+
+
 async def test_a_person_goes_on_with_what_it_did_as_with_any_session(tmp_path: Path) -> None:
-    files = {"a.py": "x = 1\n"}
-    async with editor(
-        tmp_path, script=[{"text": "Hello."}], settings=SERVED, client=EVENTS, files=files
-    ) as client:
+    async with talking(tmp_path) as client:
         await door(tmp_path)
         async with guest(tmp_path) as agent:
             await agent.use("read_file", path="a.py")
@@ -159,11 +164,7 @@ async def test_a_person_goes_on_with_what_it_did_as_with_any_session(tmp_path: P
 
 
 async def test_the_last_session_that_is_resumed_is_never_a_guests(tmp_path: Path) -> None:
-    settings = {**SERVED, "resume": "last"}
-    files = {"a.py": "x = 1\n"}
-    async with editor(
-        tmp_path, script=[{"text": "Hello."}], settings=settings, client=EVENTS, files=files
-    ) as client:
+    async with talking(tmp_path, resume="last") as client:
         await door(tmp_path)
         async with guest(tmp_path) as agent:
             await agent.use("read_file", path="a.py")
@@ -174,10 +175,7 @@ async def test_the_last_session_that_is_resumed_is_never_a_guests(tmp_path: Path
 
 
 async def test_own_runs_go_on_meanwhile(tmp_path: Path) -> None:
-    files = {"a.py": "x = 1\n"}
-    async with editor(
-        tmp_path, script=[{"text": "Hello."}], settings=SERVED, client=EVENTS, files=files
-    ) as client:
+    async with talking(tmp_path) as client:
         client.always = lambda params: NO_ANSWER
         client.open("a.py")
         await door(tmp_path)

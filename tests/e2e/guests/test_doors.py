@@ -138,13 +138,18 @@ async def test_a_project_cannot_open_the_door(tmp_path: Path, trusted: bool) -> 
         assert not (tmp_path / "state/guests").exists()
 
 
+def close(home: Path, folder: Path, text: str) -> None:
+    """Keep guests out of a folder, in which `c.py` holds the text; the person lets them in elsewhere."""
+    (folder / ".magent").mkdir(parents=True)
+    (folder / ".magent/config.yaml").write_text("serveMcp: false\n")
+    (folder / "c.py").write_text(text)
+    (home / "config").mkdir()
+    (home / "config/config.yaml").write_text("serveMcp: true\n")
+
+
 async def test_a_folder_that_stays_closed_is_outside_for_guests(tmp_path: Path) -> None:
     closed = tmp_path / "closed"
-    (closed / ".magent").mkdir(parents=True)
-    (closed / ".magent/config.yaml").write_text("serveMcp: false\n")
-    (closed / "c.py").write_text("c = 1\n")
-    (tmp_path / "config").mkdir()
-    (tmp_path / "config/config.yaml").write_text("serveMcp: true\n")
+    close(tmp_path, closed, "c = 1\n")
     files = {"a.py": "x = 1\n"}
     async with editor(tmp_path, files=files, initialize=False) as client:
         folders = [{"uri": path.as_uri(), "name": path.name} for path in (tmp_path / "ws", closed)]
@@ -165,11 +170,7 @@ async def test_a_folder_that_stays_closed_is_outside_although_it_lies_in_an_open
     tmp_path: Path, link: bool
 ) -> None:
     closed = tmp_path / "ws/closed"
-    (closed / ".magent").mkdir(parents=True)
-    (closed / ".magent/config.yaml").write_text("serveMcp: false\n")
-    (closed / "c.py").write_text("hush = 1\n")
-    (tmp_path / "config").mkdir()
-    (tmp_path / "config/config.yaml").write_text("serveMcp: true\n")
+    close(tmp_path, closed, "hush = 1\n")
     opened = closed
     if link:
         (opened := tmp_path / "link").symlink_to(closed)

@@ -4,11 +4,13 @@ import asyncio
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.guest import (
     SERVED,
+    GuestClient,
     asked,
     door,
     edit,
@@ -20,11 +22,16 @@ from tests.support.guest import (
 from tests.support.lsp_client import EVENTS, NO_ANSWER, LspClient, editor
 
 
-async def test_the_person_cancels(client: LspClient, tmp_path: Path) -> None:
+async def waiting(client: LspClient, agent: GuestClient) -> tuple[asyncio.Task[Any], dict[str, Any]]:
+    """An edit that waits for the person, who does not answer, and the request."""
     client.always = lambda params: NO_ANSWER
+    working = asyncio.create_task(edit(agent))
+    return working, await asked(client)
+
+
+async def test_the_person_cancels(client: LspClient, tmp_path: Path) -> None:
     async with guest(tmp_path) as agent:
-        working = asyncio.create_task(edit(agent))
-        request = await asked(client)
+        working, request = await waiting(client, agent)
         assert await client.command("magent.cancel") == {"cancelled": [request["runId"]]}
         got = await working
         assert got.failed
@@ -37,10 +44,8 @@ async def test_the_person_cancels(client: LspClient, tmp_path: Path) -> None:
 
 
 async def test_the_agent_cancels_a_call(client: LspClient, tmp_path: Path) -> None:
-    client.always = lambda params: NO_ANSWER
     async with guest(tmp_path) as agent:
-        working = asyncio.create_task(edit(agent))
-        await asked(client)
+        working, _ = await waiting(client, agent)
         working.cancel()
         await asyncio.wait([working])
         await client.until(lambda: client.cancelled)
@@ -51,10 +56,8 @@ async def test_the_agent_cancels_a_call(client: LspClient, tmp_path: Path) -> No
 
 
 async def test_an_agent_that_leaves_leaves_nothing_behind(client: LspClient, tmp_path: Path) -> None:
-    client.always = lambda params: NO_ANSWER
     async with guest(tmp_path) as agent:
-        working = asyncio.create_task(edit(agent))
-        await asked(client)
+        working, _ = await waiting(client, agent)
         working.cancel()
     await over(client)
     await client.until(lambda: client.cancelled)
@@ -66,9 +69,7 @@ async def test_an_agent_that_leaves_leaves_nothing_behind(client: LspClient, tmp
 async def test_the_editor_dies_in_the_middle_of_a_call(tmp_path: Path) -> None:
     served = editor(tmp_path, settings=SERVED, client=EVENTS, files={"a.py": "x = 1\n"})
     async with served as client, guest(tmp_path) as agent:
-        client.always = lambda params: NO_ANSWER
-        working = asyncio.create_task(edit(agent))
-        await asked(client)
+        working, _ = await waiting(client, agent)
         assert client.process is not None
         client.process.kill()
         got = await working
@@ -83,10 +84,8 @@ async def test_the_editor_dies_in_the_middle_of_a_call(tmp_path: Path) -> None:
 
 
 async def test_an_editor_that_closes_tells_what_became_of_calls(client: LspClient, tmp_path: Path) -> None:
-    client.always = lambda params: NO_ANSWER
     async with guest(tmp_path) as agent:
-        working = asyncio.create_task(edit(agent))
-        await asked(client)
+        working, _ = await waiting(client, agent)
         assert client.process is not None
         client.process.terminate()
         assert (await working).text.startswith("Cancelled before it was done.")
@@ -94,11 +93,9 @@ async def test_an_editor_that_closes_tells_what_became_of_calls(client: LspClien
 
 
 async def test_the_agent_dies_in_the_middle_of_a_call(client: LspClient, tmp_path: Path) -> None:
-    client.always = lambda params: NO_ANSWER
     with pytest.raises(BaseExceptionGroup):  # noqa: PT012 - what the library says of a server that died
         async with guest(tmp_path) as agent:
-            working = asyncio.create_task(edit(agent))
-            await asked(client)
+            working, _ = await waiting(client, agent)
             for pid in children_of("magent_lsp", "mcp", tmp_path):
                 os.kill(pid, signal.SIGKILL)
             await asyncio.wait([working])
