@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.clients.neovim.plugin import UNSAVED, answer, config, line_of
 from tests.clients.neovim.vim import Vim
-from tests.clients.test_neovim_plugin import UNSAVED, answer, config, line_of
 from tests.support.editors import Desk, calling, wait_until
 from tests.support.guest import Got, door, guest
 

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.clients.neovim.plugin import answer, config, line_of, magent
 from tests.clients.neovim.vim import Vim
-from tests.clients.test_neovim_plugin import answer, config, line_of, magent
 from tests.support.editors import Desk, calling, wait_until
 from tests.support.guest import door, guest
 

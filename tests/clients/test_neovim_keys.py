@@ -5,32 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.neovim.vim import PLUGIN, binary, lua_list
+from tests.clients.neovim.terminal import start, write
 from tests.support.editors import Desk, Tmux, calling, wait_until
 from tests.support.picture import take
 
 pytestmark = [pytest.mark.editor, pytest.mark.timeout(180)]
 
-INIT = """
-vim.opt.runtimepath:prepend([==[{plugin}]==])
-vim.g.mapleader = ' '
-vim.o.termguicolors, vim.o.number = true, true
-require('magent_lsp').setup({{ cmd = {server}, prefix = '<leader>m' }})
-vim.o.statusline = "%f %m%=%{{v:lua.require'magent_lsp'.status()}} %l:%c"
-"""
-
 OLD = "    return line[: len(line) - len(line.lstrip(BLANKS))]"
 NEW = "    return line.removesuffix(line.lstrip(BLANKS))"
-
-
-def start(desk: Desk, tmux: Callable[..., Tmux]) -> Tmux:
-    """Neovim with the plugin, in the desk's file."""
-    init = desk.home / "init.lua"
-    init.write_text(INIT.format(plugin=PLUGIN, server=lua_list(desk.server)))
-    command = [binary(), "-n", "-u", str(init), "+13", str(desk.file)]
-    terminal = tmux(command, env={**desk.env, "COLORTERM": "truecolor"}, size="136x40")
-    terminal.wait("13:")
-    return terminal
 
 
 def allow(terminal: Tmux) -> None:
@@ -54,9 +36,7 @@ def test_a_first_edit(desk: Desk, tmux: Callable[..., Tmux], pictures: Path) -> 
     )
     desk.model.queue(calling("read_file", path=desk.name), edit, {"text": "It says what it takes away."})
     terminal = start(desk, tmux)
-    terminal.keys("Space", "m", "m")
-    terminal.wait("Ask or tell", 60)
-    terminal.type("Make this easier to read")
+    write(terminal, "Make this easier to read")
     terminal.keys("C-s")
     # It takes the cursor by itself, as nobody types.
     terminal.wait(lambda screen: "Magent asks" in screen and "takes the cursor here" not in screen, 60)
@@ -78,10 +58,7 @@ def test_y_answers_the_question_of_what_one_has_just_sent(desk: Desk, tmux: Call
     """Who sends from insert mode must not write a `y` into the next message instead."""
     desk.script(calling("edit_file", path=desk.name, old_string=OLD, new_string=NEW), {"text": "Clearer."})
     terminal = start(desk, tmux)
-    terminal.keys("Space", "m", "m")
-    terminal.wait("Ask or tell", 60)
-    terminal.type("Make this easier to read")
-    terminal.wait("-- INSERT --")
+    write(terminal, "Make this easier to read")
     terminal.keys("C-s")
     terminal.wait(lambda screen: "Magent asks" in screen and "cursor" not in screen, 60)
     assert "-- INSERT --" not in terminal.screen()
@@ -94,9 +71,7 @@ def test_a_question_says_to_somebody_who_types_how_to_reach_it(desk: Desk, tmux:
     """`:Magent pending` would be typed into the text; and what is typed answers nothing."""
     desk.script(calling("edit_file", path=desk.name, old_string=OLD, new_string=NEW), {"text": "Clearer."})
     terminal = start(desk, tmux)
-    terminal.keys("Space", "m", "m")
-    terminal.wait("Ask or tell", 60)
-    terminal.type("Make this easier to read")
+    write(terminal, "Make this easier to read")
     terminal.keys("C-s", "i")
     terminal.wait(
         lambda screen: "<Esc>, and the cursor comes here" in screen and "-- INSERT --" in screen, 60

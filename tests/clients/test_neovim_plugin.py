@@ -7,43 +7,21 @@ from typing import Any
 
 import pytest
 
-from tests.clients.neovim.vim import OTHER, PLUGIN, Vim, lua_list, seen_by_other
+from tests.clients.neovim.plugin import (
+    NAME,
+    UNSAVED,
+    answer,
+    cancels,
+    changing,
+    config,
+    ends,
+    line_of,
+    magent,
+)
+from tests.clients.neovim.vim import OTHER, Vim, lua_list, seen_by_other
 from tests.support.editors import Desk, calling, wait_until
 
 pytestmark = pytest.mark.editor
-
-CONFIG = """
-vim.opt.runtimepath:prepend([==[{plugin}]==])
-vim.g.mapleader = ' '
-require('magent_lsp').setup({{ cmd = {server}, prefix = '<leader>m', approval = {{ idle = 0 }} }})
-_G.ends = 0
-vim.api.nvim_create_autocmd('User', {{ pattern = 'MagentEvent', callback = function(info)
-  if info.data.event.type == 'run_finished' then _G.ends = _G.ends + 1 end
-end }})
-_G.approval = function()
-  for _, window in ipairs(vim.api.nvim_list_wins()) do
-    if vim.bo[vim.api.nvim_win_get_buf(window)].filetype == 'magentapproval' then return window end
-  end
-end
-_G.transcript = function()
-  for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
-    if vim.bo[buffer].filetype == 'magent' then
-      return table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), '\\n')
-    end
-  end
-end
-_G.scoped = function()
-  local space = vim.api.nvim_create_namespace('magent_lsp_scope')
-  return vim.api.nvim_buf_get_extmarks(vim.fn.bufnr('indent.py'), space, 0, -1, {{ details = true }})
-end
-"""
-
-UNSAVED = "# not on the disk"
-NAME = "indent.py"
-
-
-def config(desk: Desk) -> str:
-    return CONFIG.format(plugin=PLUGIN, server=lua_list(desk.server))
 
 
 @pytest.fixture
@@ -58,43 +36,6 @@ def vim(desk: Desk) -> Iterator[Vim]:
         yield editor
     finally:
         editor.close()
-
-
-def line_of(desk: Desk) -> str:
-    return next(line for line in desk.file.read_text().splitlines() if line.startswith("def "))
-
-
-def changing(desk: Desk, mark: str = "# x") -> dict[str, Any]:
-    line = line_of(desk)
-    return calling("edit_file", path=desk.name, old_string=line, new_string=f"{line}  {mark}")
-
-
-def magent(vim: Vim, text: str) -> None:
-    vim.lua("vim.cmd(...)", f"Magent {text}")
-
-
-def answer(vim: Vim, key: str) -> None:
-    """Press a key in the window that asks; it must have the cursor by itself."""
-    vim.wait("_G.approval() == vim.api.nvim_get_current_win()")
-    vim.keys(key)
-
-
-def ends(vim: Vim, number: int) -> None:
-    vim.wait(f"_G.ends >= {number}")
-
-
-def cancels(vim: Vim, number: int) -> None:
-    """Press the key until the run has ended, as people do: a Neovim at work may take it as meant for that."""
-
-    def stopped() -> bool:
-        vim.keys("<C-c>")
-        try:
-            vim.wait(f"_G.ends >= {number}", 2)
-        except AssertionError:
-            return False
-        return True
-
-    wait_until(stopped, 60, "the run is cancelled")
 
 
 @pytest.mark.covers("edit", "unsaved text")
@@ -306,6 +247,13 @@ def test_ask_at_point_shows_the_answer_beside_the_file(vim: Vim, desk: Desk) -> 
     assert "edit_file" not in names
 
 
+def marked(vim: Vim, row: int) -> None:
+    """A line, from 0, and no other, is shown as what a run may change."""
+    vim.wait("#_G.scoped() > 0")
+    [[_, start, _, details]] = vim.lua("return _G.scoped()")
+    assert (start, details["end_row"]) == (row, row + 1)
+
+
 def test_a_change_of_some_lines_shows_where_it_works_and_stays_there(vim: Vim, desk: Desk) -> None:
     line = line_of(desk)
     far = calling("edit_file", path=desk.name, old_string=UNSAVED, new_string="# gone")
@@ -313,9 +261,7 @@ def test_a_change_of_some_lines_shows_where_it_works_and_stays_there(vim: Vim, d
     vim.lua("vim.fn.search([[\\V]] .. ..., 'w')", line)
     row = vim.lua("return vim.fn.line('.')") - 1
     vim.keys("<Esc>V:Magent edit mark it<CR>")
-    vim.wait("#_G.scoped() > 0")
-    [[_, start, _, details]] = vim.lua("return _G.scoped()")
-    assert (start, details["end_row"]) == (row, row + 1)
+    marked(vim, row)
     answer(vim, "y")
     ends(vim, 1)
     assert f"{line}  # x" in vim.text(NAME)
@@ -332,9 +278,7 @@ def test_a_change_of_some_lines_follows_them_while_the_instruction_is_written(vi
     vim.wait("_G.done ~= nil")
     row = vim.lua("vim.api.nvim_buf_set_lines(0, 0, 0, false, {'#', '#', '#'}) return vim.fn.line('.') - 1")
     vim.lua("_G.done('mark it')")
-    vim.wait("#_G.scoped() > 0")
-    [[_, start, _, details]] = vim.lua("return _G.scoped()")
-    assert (start, details["end_row"]) == (row, row + 1)
+    marked(vim, row)
     answer(vim, "y")
     ends(vim, 1)
     assert f"{line}  # x" in vim.text(NAME)

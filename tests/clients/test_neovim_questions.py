@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.clients.neovim.plugin import answer, changing, config, ends, magent
+from tests.clients.neovim.terminal import start, write
 from tests.clients.neovim.vim import Vim
-from tests.clients.test_neovim_keys import start
-from tests.clients.test_neovim_plugin import answer, changing, config, ends, magent
 from tests.support.editors import Desk, Tmux, calling
 
 pytestmark = [pytest.mark.editor, pytest.mark.timeout(180)]
@@ -275,10 +275,7 @@ def test_an_interrupted_menu_is_no_answer(desk: Desk, tmux: Callable[..., Tmux])
         {"text": "So be it."},
     )
     terminal = start(desk, tmux)
-    terminal.keys("Space", "m", "m")
-    terminal.wait("Ask or tell", 60)
-    terminal.type("Paint it")
-    terminal.wait("-- INSERT --")
+    write(terminal, "Paint it")
     terminal.keys("C-s")
     terminal.wait("1: blue", 60)
     terminal.keys("C-c")
@@ -295,10 +292,7 @@ def test_with_real_keys_and_the_editors_own_prompt(desk: Desk, tmux: Callable[..
     """What is typed while the question comes is text, and its Return answers nothing."""
     desk.script(calling("ask_user", question="Which colour?"), {"text": "So be it."})
     terminal = start(desk, tmux)
-    terminal.keys("Space", "m", "m")
-    terminal.wait("Ask or tell", 60)
-    terminal.type("Paint it")
-    terminal.wait("-- INSERT --")
+    write(terminal, "Paint it")
     terminal.keys("C-s", "i")
     terminal.wait("magent: waiting for you", 60)
     terminal.type("my text")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.clients.neovim.plugin import answer, config, ends, line_of, magent
 from tests.clients.neovim.vim import Vim
-from tests.clients.test_neovim_plugin import answer, config, ends, line_of, magent
 from tests.clients.test_neovim_questions import PROPOSAL
 from tests.support.editors import Desk, calling
 
