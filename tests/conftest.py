@@ -7,6 +7,7 @@ import pytest
 EVERYDAY: Final = frozenset(
     {
         *("test_runs.py", "test_commands.py", "test_actions.py", "test_permissions.py", "test_chat.py"),
+        "test_permission_table.py",
         "test_guest_call.py",
     }
 )

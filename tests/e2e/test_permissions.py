@@ -4,282 +4,19 @@ import asyncio
 import json
 import re
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 import yaml
 
+from tests.support.guarded import Row, answer_all, bash, calls, choose, furnish, prompt, silent
 from tests.support.lsp_client import (
     EVENTS,
-    NO_ANSWER,
-    LspClient,
     ResponseError,
     editor,
     server_environment,
-    settings_of,
 )
-
-RULES = """\
-permission:
-  bash:
-    "*": ask
-    "git status *": allow
-    "ls *": allow
-    "echo *": allow
-    "cat *": allow
-    "grep *": allow
-    "find *": allow
-    "rm *": deny
-  read_file: {"*": allow, ".env": deny, "vault/**": deny}
-  edit_file: {"*": allow, ".env": deny}
-  write_file: {"*": allow, ".env": deny}
-"""
-SECRET = "KEY=hush-hush-hush-1"
-
-Wanted = Literal["allow", "ask", "deny"]
-
-
-@dataclass(frozen=True)
-class Row:
-    wanted: Wanted
-    tool: str
-    value: str
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        if self.tool == "bash":
-            return {"command": self.value}
-        if self.tool == "write_file":
-            return {"path": self.value, "content": "x = 1\n"}
-        if self.tool == "edit_file":
-            return {"path": self.value, "edits": [{"old_string": "a", "new_string": "b"}]}
-        if self.tool == "glob":
-            return {"pattern": "**/*", "path": self.value}
-        return {{"fetch": "url", "grep": "pattern"}.get(self.tool, "path"): self.value}
-
-
-def rows(tool: str, text: str) -> list[Row]:
-    result = []
-    for line in text.strip().splitlines():
-        wanted, _, value = line.strip().partition(" ")
-        assert wanted in ("allow", "ask", "deny")
-        result.append(Row(wanted, tool, value.strip().replace("␤", "\n")))  # type: ignore[arg-type]
-    return result
-
-
-ROWS = [
-    *rows(
-        "bash",
-        """
-        ask   cat awa?
-        ask   grep h a[w]ay
-        allow cat a.[p]y
-        deny  grep --color KEY .env
-        deny  git status && rm -rf keep
-        deny  git status; rm keep
-        deny  git status | rm keep
-        deny  git status & rm keep
-        deny  git status␤rm keep
-        deny  git status \\␤&& rm keep
-        deny  git status $(rm keep)
-        deny  git status `rm keep`
-        deny  cat <(rm keep)
-        deny  cat <<E␤$(rm keep)␤E
-        allow cat <<'E'␤$(rm keep)␤E
-        deny  ls() { rm keep; }; ls
-        ask   alias ls=rm
-        ask   trap 'rm keep' EXIT
-        deny  'rm' keep
-        deny  r\\m keep
-        deny  /bin/rm keep
-        deny  env rm keep
-        deny  timeout 5 rm keep
-        deny  echo keep | xargs rm
-        deny  bash -c 'rm keep'
-        ask   C=rm; $C nothing
-        ask   {rm,-f,nothing}
-        ask   bash -c "$NOTHING"
-        ask   source nothing
-        ask   python3 -c pass
-        deny  find . -name keep -exec rm {} +
-        ask   find . -name nothing -delete
-        deny  echo a > .env
-        deny  > .env
-        deny  echo a | tee .env
-        ask   echo a > ../beside/x
-        ask   cd ../beside && echo x > y
-        deny  cat .env
-        deny  cd sub && cat ../.env
-        ask   cat .e*
-        allow git status 2>/dev/null
-        allow git status 2>&1 | grep x
-        allow git status && ls -la
-        allow echo "a && rm b"
-        allow grep 'rm ' a.py
-        allow ls # rm keep
-        allow git status;
-        """,
-    ),
-    *rows(
-        "read_file",
-        """
-        ask  ../beside/f
-        ask  ../ws-evil/f
-        ask  away
-        deny envlink
-        deny .env
-        allow ./sub/../a.py
-        """,
-    ),
-    *rows(
-        "write_file",
-        """
-        ask  awaydir/new.py
-        ask  .git/hooks/pre-commit
-        ask  sub/.git/config
-        ask  .vscode/tasks.json
-        ask  .magent/agent/x.md
-        deny .env
-        allow new.py
-        """,
-    ),
-    *rows("grep", "allow hush"),
-    *rows("list_dir", "deny vault␤ask ../beside␤allow .".replace("␤", "\n")),
-    *rows("glob", "deny vault␤ask ../beside␤allow .".replace("␤", "\n")),
-    *rows(
-        "fetch",
-        """
-        deny file:///etc/passwd
-        deny http://user:pw@example.com/
-        deny http://169.254.169.254/latest
-        deny http://metadata.google.internal/
-        ask  http://localhost:9/
-        """,
-    ),
-]
-
-
-def furnish(home: Path) -> Path:
-    """A workspace with what the rows speak of, and its surroundings."""
-    workspace = home / "ws"
-    for name in ("ws/sub", "ws/.git", "ws/vault", "beside", "ws-evil", "config"):
-        (home / name).mkdir(parents=True)
-    for path, text in {
-        "ws/keep": "k",
-        "ws/.env": SECRET,
-        "ws/vault/key": SECRET,
-        "ws/a.py": "a\n",
-        "beside/f": "f",
-        "ws-evil/f": "f",
-    }.items():
-        (home / path).write_text(text)
-    (workspace / "away").symlink_to("/etc/hostname")
-    (workspace / "envlink").symlink_to(".env")
-    (workspace / "awaydir").symlink_to(home / "beside")
-    (home / "config/config.yaml").write_text(RULES)
-    return workspace
-
-
-def calls(*each: Row) -> list[dict[str, Any]]:
-    script: list[dict[str, Any]] = [
-        {"text": "", "calls": [{"tool": row.tool, "arguments": row.arguments}]} for row in each
-    ]
-    return [*script, {"text": "Done."}]
-
-
-async def test_each_case_as_a_model_would_try_it(tmp_path: Path) -> None:
-    workspace = furnish(tmp_path)
-    # A question is answered with no and a word, so that nothing happens and the turn goes on.
-    no = {"reply": "reject", "feedback": "not now"}
-    async with editor(
-        tmp_path,
-        script=calls(*ROWS),
-        client=EVENTS,
-        settings={"maxTurns": 200, "log": "debug"},
-    ) as client:
-        client.always = silent
-        ended, events = await _carried_out(client, no)
-    wrong = [(row, got, output) for row, (got, output) in zip(ROWS, ended, strict=True) if got != row.wanted]
-    assert not wrong
-    config = str(tmp_path / "config/config.yaml")
-    verdicts = [text for _, text in client.logs if "verdict " in text]
-    assert len(verdicts) >= len(ROWS)
-    for verdict, rule, line in (
-        ("deny", "bash rm * deny", 10),
-        ("allow", "bash ls * allow", 5),
-        ("deny", "read_file .env deny", 11),
-    ):
-        assert any(
-            f"verdict {verdict}" in text and rule in text and f"{config}:{line}" in text for text in verdicts
-        )
-    seen = [output for row, (_, output) in zip(ROWS, ended, strict=True) if row.tool in ("glob", "list_dir")]
-    assert any("a.py" in output for output in seen)
-    assert not any(re.search(r"\.env|vault/", output) for output in seen if "Not allowed" not in output)
-    assert (workspace / "keep").exists()
-    assert (workspace / ".env").read_text() == SECRET
-    assert sorted(path.name for path in (tmp_path / "beside").iterdir()) == ["f"]
-    assert "hush-hush" not in json.dumps(events)
-
-
-def silent(params: dict[str, Any]) -> Any:
-    """A dialog that nobody looks at."""
-    return NO_ANSWER
-
-
-async def _carried_out(
-    client: LspClient, reply: dict[str, str]
-) -> tuple[list[tuple[str, str]], list[dict[str, Any]]]:
-    """The verdict and the output of each call that the script makes, and all events of the run."""
-    started = await client.command("magent.prompt", prompt="try everything")
-    answering = asyncio.create_task(_answer(client, reply))
-    finished = await client.finished(started["runId"], seconds=60)
-    answering.cancel()
-    assert finished["text"] == "Done.", finished
-    events = client.of_run(started["runId"])
-    asked = {event["toolCallId"] for event in events if event["type"] == "permission_requested"}
-    ended = []
-    for event in events:
-        if event["type"] == "tool_call_finished":
-            output = event["output"] or ""
-            refused = output.startswith("Not allowed")
-            verdict = "deny" if refused else "ask" if event["toolCallId"] in asked else "allow"
-            ended.append((verdict, output))
-    return ended, events
-
-
-async def _answer(client: LspClient, reply: dict[str, str]) -> None:
-    """Give every question the same answer, as soon as it is there."""
-    seen: list[dict[str, Any]] = []
-    while True:
-        await client.until(lambda: len(_asked(client)) > len(seen), seconds=60)
-        seen[:] = _asked(client)
-        for request in await client.command("magent.pending"):
-            await client.command("magent.respond", requestId=request["requestId"], **reply)
-
-
-def _asked(client: LspClient) -> list[dict[str, Any]]:
-    return [each for each in client.events if each["event"]["type"] == "permission_requested"]
-
-
-async def prompt(client: LspClient, text: str = "go on", seconds: float = 30, **more: Any) -> dict[str, Any]:
-    run = await client.command("magent.prompt", prompt=text, **more)
-    return {**run, **await client.finished(run["runId"], seconds=seconds)}
-
-
-def bash(*commands: str) -> dict[str, Any]:
-    return {"text": "", "calls": [{"tool": "bash", "arguments": {"command": each}} for each in commands]}
-
-
-def choose(ending: str = "", beginning: str = "") -> Any:
-    """The button whose title begins and ends like this."""
-
-    def answer(params: dict[str, Any]) -> dict[str, str]:
-        titles = [action["title"] for action in params["actions"]]
-        return {"title": next(t for t in titles if t.endswith(ending) and t.startswith(beginning))}
-
-    return answer
 
 
 async def test_always_is_kept_listed_and_taken_back(tmp_path: Path) -> None:
@@ -325,7 +62,7 @@ async def test_our_own_files_are_never_granted_for_good(tmp_path: Path) -> None:
         tmp_path, script=calls(*(Row("ask", "write_file", path) for path in own)), client=EVENTS
     ) as client:
         client.always = silent
-        answering = asyncio.create_task(_answer(client, no))
+        answering = asyncio.create_task(answer_all(client, no))
         run = await prompt(client)
         answering.cancel()
         requests = [
@@ -349,7 +86,7 @@ async def test_a_no_ends_the_turn_and_all_its_questions_unless_it_has_a_word_for
         assert await client.command("magent.pending") == []
         client.always = silent
         answering = asyncio.create_task(
-            _answer(client, {"reply": "reject", "feedback": "use pytest instead"})
+            answer_all(client, {"reply": "reject", "feedback": "use pytest instead"})
         )
         assert (await prompt(client))["text"] == "Then pytest."
         answering.cancel()
@@ -464,6 +201,8 @@ async def _program(*arguments: str, home: Path) -> str:
 
 
 HOOK = "touch ran-a-hook"
+
+
 PROJECT = {
     ".magent/config.yaml": yaml.safe_dump(
         {
@@ -586,33 +325,3 @@ async def test_an_edit_tells_nothing_of_a_file_that_must_not_be_read(tmp_path: P
             explained = await client.command("magent.explainPermission", tool="edit_file", arguments=call)
             assert explained["verdict"] == verdict, path
     assert outside.read_text() == files[".env"] == (tmp_path / "ws/.env").read_text()
-
-
-async def test_what_is_judged_is_what_is_opened(tmp_path: Path) -> None:
-    """A home of somebody else and the second folder of a workspace: the tools look where the guard looked."""
-    for name in ("one", "two", "away"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "away/notes").write_text("hush-hush")
-    (tmp_path / "one/$PWD").symlink_to(tmp_path / "away")
-    (tmp_path / "two/conf").symlink_to(tmp_path / "away")
-    (tmp_path / "two/plain").write_text("plain text")
-    opened = [
-        Row("allow", "read_file", "~root/.bashrc"),
-        Row("allow", "list_dir", "~root"),
-        Row("ask", "read_file", "conf/notes"),
-        Row("ask", "list_dir", "conf"),
-        Row("ask", "glob", "conf"),
-        Row("ask", "read_file", "$PWD/notes"),
-        Row("ask", "bash", "cat '$PWD/notes'"),
-        Row("allow", "read_file", "plain"),
-    ]
-    folders = [{"uri": (tmp_path / name).as_uri(), "name": name} for name in ("one", "two")]
-    async with editor(tmp_path, initialize=False) as client:
-        client.always = silent
-        options = settings_of(tmp_path, calls(*opened), warmUp=False)
-        await client.initialize(magent={**options, "client": EVENTS}, workspaceFolders=folders)
-        ended, events = await _carried_out(client, {"reply": "reject", "feedback": "not now"})
-    assert [verdict for verdict, _ in ended] == [row.wanted for row in opened]
-    assert all("is not looked up" in output for _, output in ended[:2])
-    assert "plain text" in ended[-1][1]
-    assert "hush-hush" not in json.dumps(events)

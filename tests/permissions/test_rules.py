@@ -263,3 +263,17 @@ def test_a_child_does_not_get_a_tool_its_parent_lacks() -> None:
     assert path("edit_file", "a", policy({"edit_file": "allow"}, parent=policy())).verdict == "ask"
     grandchild = policy({"edit_file": "allow"}, parent=child)
     assert path("edit_file", "a", grandchild).verdict == "deny"
+
+
+@pytest.mark.parametrize(
+    ("permission", "verdict"),
+    [({"delegate": {"*": "ask", "explore": "allow"}}, "allow"), ({"delegate": {"explore": "deny"}}, "deny")],
+)
+def test_agents_are_judged_by_name(permission: Any, verdict: Verdict) -> None:
+    assert named("delegate", "explore", policy(permission)).verdict == verdict
+
+
+def test_code_in_the_editor_is_always_asked() -> None:
+    decision = named("editor_eval", "", policy({"editor_eval": "allow"}))
+    assert (decision.verdict, decision.protected) == ("ask", True)
+    assert named("editor_eval", "", policy({"editor_eval": "deny"})).verdict == "deny"

@@ -96,3 +96,71 @@ def test_what_a_command_line_allows_by_name_is_allowed() -> None:
     assert named("fetch", "http://localhost:8000/", policy(None, more)).verdict == "allow"
     broad = layer("environment", ALLOWED)
     assert named("fetch", "http://localhost:8000/", policy(None, broad)).verdict == "ask"
+
+
+URLS: list[tuple[str, Verdict]] = [
+    ("https://example.com/", "allow"),
+    ("HTTPS://EXAMPLE.COM/x", "allow"),
+    ("http://example.com:8080/x", "allow"),
+    ("https://8.8.8.8/", "allow"),
+    ("https://[2606:4700::1111]/", "allow"),
+    ("ftp://example.com/", "deny"),
+    ("file:///etc/passwd", "deny"),
+    ("gopher://x", "deny"),
+    ("javascript:x", "deny"),
+    ("example.com", "deny"),
+    ("//example.com", "deny"),
+    ("", "deny"),
+    ("https://", "deny"),
+    ("https://user@example.com/", "deny"),
+    ("https://user:pw@example.com/", "deny"),
+    ("https://example.com@evil.example/", "deny"),
+    ("https://exa mple.com/", "deny"),
+    ("https://example.com\\@evil.example/", "deny"),
+    ("https://example.com:99999/", "deny"),
+    ("https://[::1", "deny"),
+    ("http://169.254.169.254/latest", "deny"),
+    ("http://0.0.0.0/", "deny"),
+    ("http://2130706433/", "deny"),
+    ("http://0x7f000001/", "deny"),
+    ("http://0177.0.0.1/", "deny"),
+    ("http://127.1/", "deny"),
+    ("http://224.0.0.1/", "deny"),
+    ("http://[fe80::1]/", "deny"),
+    ("http://[::ffff:169.254.169.254]/", "deny"),
+    ("http://127.0.0.1/", "ask"),
+    ("http://localhost:8000/", "ask"),
+    ("http://x.localhost/", "ask"),
+    ("http://printer.local/", "ask"),
+    ("http://intranet/", "ask"),
+    ("http://10.0.0.1/", "ask"),
+    ("http://192.168.1.1/", "ask"),
+    ("http://100.64.0.1/", "ask"),
+    ("http://[::1]/", "ask"),
+    ("http://[fd00::1]/", "ask"),
+    ("http://[::ffff:127.0.0.1]/", "ask"),
+    ("http://localhost./", "ask"),
+]
+
+
+@pytest.mark.parametrize(("url", "verdict"), URLS)
+def test_even_under_allow_only_public_addresses_are_fetched(url: str, verdict: Verdict) -> None:
+    assert named("fetch", url, policy({"fetch": "allow"})).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("url", "verdict"),
+    [
+        ("https://docs.python.org/3/", "allow"),
+        ("https://DOCS.python.org/3/", "allow"),
+        ("https://evil.example/docs.python.org/", "ask"),
+        ("https://docs.python.org.evil.example/", "ask"),
+        ("https://evil.example/.python.org/x", "ask"),
+        ("http://docs.python.org/3/", "ask"),
+    ],
+)
+def test_a_star_in_a_host_stays_in_the_host(url: str, verdict: Verdict) -> None:
+    assert (
+        named("fetch", url, policy({"fetch": {"*": "ask", "https://*.python.org/*": "allow"}})).verdict
+        == verdict
+    )
