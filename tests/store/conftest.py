@@ -1,12 +1,15 @@
 """A project as people really have it, and an empty home beside it."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from magent_lsp.engine.history import normalise
 from magent_lsp.store.dirs import Dirs
+from magent_lsp.store.sessions import SessionStore
+from tests.support.sessions import Clock
 
 TREE = Path(__file__).parent / "tree"
 
@@ -44,3 +47,17 @@ def put() -> Callable[[Path, str | bytes], Path]:
         return path
 
     return write
+
+
+@pytest.fixture
+def told() -> list[str]:
+    """What the store tells the person."""
+    return []
+
+
+@pytest.fixture
+def store(tmp_path: Path, told: list[str]) -> Iterator[SessionStore]:
+    """Sessions in an empty folder; every open one is closed at the end."""
+    store = SessionStore(tmp_path / "state", normalise=normalise, tell=told.append, now=Clock())
+    yield store
+    store.close_all()
