@@ -1,6 +1,9 @@
 """An agent on a real folder, with a loopback model server and a person who answers as told."""
 
 import asyncio
+import json
+import shlex
+import sys
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +16,7 @@ from magent_lsp.core.events import Envelope, RunFinished
 from magent_lsp.core.request import Answer, PermissionReply, PermissionRequest, Question, RunRequest
 from magent_lsp.headless.editor import DiskEditor
 from magent_lsp.store.dirs import Dirs
+from tests.support.hooks import HookWriter
 from tests.support.model_server import ModelServer
 
 
@@ -121,3 +125,30 @@ async def desk(server: ModelServer, workspace: Path, tmp_path: Path) -> AsyncIte
     )
     yield Desk(magent, events, workspace, asked, answers, overrides, environ, questions, said)
     await magent.close()
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Where a hook writes what it was told."""
+    return tmp_path / "hook.log"
+
+
+@pytest.fixture
+def say(tmp_path: Path) -> HookWriter:
+    """A hook that writes what it was told to a file, then prints and exits as given."""
+    count = iter(range(100))
+
+    def write(
+        out: Any = "", *, err: str = "", code: int = 0, log: Path | None = None, **more: Any
+    ) -> dict[str, Any]:
+        path = tmp_path / f"hook{next(count)}.py"
+        text = out if isinstance(out, str) else json.dumps(out)
+        path.write_text(
+            "import sys\ntold = sys.stdin.read()\n"
+            f"log = {str(log) if log else None!r}\n"
+            "if log:\n    open(log, 'a').write(told + '\\n')\n"
+            f"sys.stdout.write({text!r})\nsys.stderr.write({err!r})\nsys.exit({code})\n"
+        )
+        return {"command": f"{shlex.quote(sys.executable)} {shlex.quote(str(path))}", **more}
+
+    return write
