@@ -68,15 +68,19 @@ so that a key that was meant for another buffer never answers."
          (request (magent-lsp--permission conn id)))
     (when request
       (cl-callf2 delq request (magent-lsp-permissions conn))
-      (magent-lsp--block id
-                         (propertize (format "? %s — %s" (magent-lsp--reveal (plist-get request :title))
-                                             (string-replace "_" " " (plist-get event :reply)))
-                                     'face 'magent-lsp-quiet)
-                         nil))
+      (magent-lsp--over request (string-replace "_" " " (plist-get event :reply))))
     (setf (alist-get id (magent-lsp-comparisons conn) nil t #'equal) nil)
     (magent-lsp--close-approval conn)
     (when (magent-lsp-permissions conn)
       (magent-lsp-show-approval conn))))
+
+(defun magent-lsp--over (request outcome)
+  "Show in the conversation that REQUEST waits no longer, and its OUTCOME in words."
+  (magent-lsp--block (plist-get request :requestId)
+                     (propertize (format "? %s — %s" (magent-lsp--reveal (plist-get request :title))
+                                         outcome)
+                                 'face 'magent-lsp-quiet)
+                     nil))
 
 (defun magent-lsp--permission (conn id)
   "Return the open permission request ID of CONN."
@@ -111,10 +115,6 @@ If SHORT, say them in few words."
 (defun magent-lsp--now (request)
   "Note that REQUEST has come by itself now: no key was meant for it before."
   (plist-put request :came (float-time)))
-
-(defvar magent-lsp--reading-time 0.5
-  "Seconds in which a question that came by itself takes no answer.
-It is never more than `magent-lsp-pause'.")
 
 (defun magent-lsp--check-read (request)
   "Signal an error if REQUEST came by itself too late for a key to be meant for it."
@@ -159,8 +159,16 @@ If a PERSON goes there, the next key is for it; else not at once."
   "Return non-nil if the approval of CONN may take the keyboard."
   (and (not (active-minibuffer-window))
        (pcase magent-lsp-select-approval
-         ('idle (and (magent-lsp--pause-p) (not (magent-lsp--asked-here-p conn))))
+         ('idle (and (or (magent-lsp--pause-p) (magent-lsp--just-answered-p))
+                     (not (magent-lsp--asked-here-p conn))))
          (value value))))
+
+(defun magent-lsp--just-answered-p ()
+  "Return non-nil if an answer is the last that was typed.
+Who answers a row of questions then finds each of them at hand."
+  (and (null this-command)
+       (memq last-command '(magent-lsp-allow-once magent-lsp-allow-session magent-lsp-allow-always
+                            magent-lsp-reject-with-feedback))))
 
 (defun magent-lsp--asked-here-p (conn)
   "Return non-nil if the next key may answer another server than CONN."
@@ -307,7 +315,17 @@ The question is REQUEST of CONN, by default the one that is meant here."
       (user-error "Say what to do instead, or press n to reject and stop")
     (magent-lsp--respond "reject" feedback conn request)))
 
-(add-hook 'magent-lsp-shutdown-functions #'magent-lsp--close-approval)
+(defun magent-lsp--drop-questions (conn)
+  "Put away what CONN, whose server has ended, has asked."
+  (magent-lsp--close-approval conn)
+  (when-let ((buffer (get-buffer (format "*%s*" (jsonrpc-name conn)))))
+    (with-current-buffer buffer
+      (dolist (request (magent-lsp-permissions conn))
+        (magent-lsp--over request "not answered"))))
+  (setf (magent-lsp-permissions conn) nil
+        (magent-lsp-comparisons conn) nil))
+
+(add-hook 'magent-lsp-shutdown-functions #'magent-lsp--drop-questions)
 
 (provide 'magent-lsp-approval)
 ;; Local Variables:

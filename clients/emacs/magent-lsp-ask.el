@@ -18,6 +18,10 @@ A key that was meant for something else then answers nothing."
   :type 'number
   :group 'magent-lsp)
 
+(defvar magent-lsp--reading-time 0.5
+  "Seconds in which a question that came by itself takes no answer.
+It is never more than `magent-lsp-pause'.")
+
 (defun magent-lsp--pause-p ()
   "Return non-nil if nobody types, so that a question may take the keyboard.
 A command that reads keys of its own, such as `query-replace' or
@@ -32,7 +36,30 @@ If it is quit, the answer is nil."
   (let ((ready-p (if noninteractive #'always #'magent-lsp--pause-p)))
     (unless (magent-lsp--free-p ready-p)
       (message "Magent has a question for you; it comes when you stop typing"))
-    (magent-lsp--outside later function ready-p)))
+    (magent-lsp--outside
+     later
+     (if noninteractive function
+       (lambda ()
+         (minibuffer-with-setup-hook #'magent-lsp--await-reading (funcall function))))
+     ready-p)))
+
+(defun magent-lsp--await-reading ()
+  "Have the minibuffer take no key that cannot be meant for its question yet."
+  (let ((came (float-time)))
+    (add-hook 'pre-command-hook
+              (lambda ()
+                (when came
+                  (setq came (and (< (- (float-time) came)
+                                     (min magent-lsp-pause magent-lsp--reading-time))
+                                  ;; A key that is held down is none either.
+                                  (float-time)))
+                  (when came (setq this-command #'magent-lsp--too-early))))
+              nil t)))
+
+(defun magent-lsp--too-early ()
+  "Say that a key came too early to be meant for the question in the minibuffer."
+  (interactive)
+  (minibuffer-message "This question has just come: press the key again"))
 
 (defun magent-lsp--free-p (ready-p)
   "Return non-nil if the minibuffer is free, and the function READY-P says so."

@@ -222,8 +222,6 @@ of magent-lsp (see its README), or set `magent-lsp-server-command'" (car magent-
     (with-current-buffer buffer
       (setq magent-lsp--opened nil magent-lsp--pending nil)))
   (setf (magent-lsp-progress conn) nil
-        (magent-lsp-permissions conn) nil
-        (magent-lsp-comparisons conn) nil
         (magent-lsp-runs conn) nil
         (magent-lsp--guests conn) nil)
   (run-hook-with-args 'magent-lsp-shutdown-functions conn)

@@ -291,11 +291,17 @@ Interactively for the region, or for the line of point."
 (defun magent-lsp-answer-approval ()
   "Go to where the agent asks for a permission, or proposes a text."
   (interactive)
-  (let ((conn (or (magent-lsp-current) (user-error "No magent server runs here"))))
+  ;; A question of another project is announced here, too.
+  (let* ((conns (cons (magent-lsp-current) (hash-table-values magent-lsp--connections)))
+         (conn (or (seq-find (lambda (conn)
+                               (and (magent-lsp--live-p conn)
+                                    (or (magent-lsp-permissions conn)
+                                        (magent-lsp-open-proposal conn))))
+                             conns)
+                   (user-error "The agent waits for no answer"))))
     (if (magent-lsp-permissions conn)
         (magent-lsp-show-approval conn t)
-      (pop-to-buffer (or (magent-lsp-open-proposal conn)
-                         (user-error "The agent waits for no answer"))))))
+      (pop-to-buffer (magent-lsp-open-proposal conn)))))
 
 (defun magent-lsp-cancel ()
   "Cancel all that the agent does in this project."
@@ -324,7 +330,7 @@ A run that another program began is told only if there is no other."
 
 (defun magent-lsp--take-back (command done)
   "Execute COMMAND for the last run; DONE is the word for what was done."
-  (let* ((conn (or (magent-lsp-current) (user-error "No magent server runs here")))
+  (let* ((conn (magent-lsp-ensure))
          (run (or (magent-lsp-last-run conn) (user-error "No run has changed anything yet"))))
     (magent-lsp-send
      conn command (list :runId run)

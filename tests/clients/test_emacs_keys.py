@@ -21,6 +21,12 @@ INIT = f"""
 (global-magent-lsp-mode)
 """
 
+TYPING = """
+(global-set-key (kbd "<f6>") (lambda () (interactive) (setq magent-lsp-pause 600)))
+(global-set-key (kbd "<f5>") (lambda () (interactive) (setq magent-lsp-pause 0.1)))
+"""
+"""Keys that say that somebody types from here on, and that nobody does."""
+
 Start = Callable[..., Tmux]
 
 
@@ -104,6 +110,39 @@ def test_a_question_does_not_take_the_keys_of_query_replace(desk: Desk, start: S
     assert "def indentation(line" not in desk.file.read_text()
 
 
+def test_a_row_of_questions_is_answered_key_by_key(desk: Desk, start: Start) -> None:
+    one = calling("edit_file", path=desk.name, **RENAME)
+    two = calling("edit_file", path="README.md", old_string="A project", new_string="The project")
+    desk.model.queue({"text": "Wait.", "calls": one["calls"] + two["calls"], "hold": True}, {"text": "Done."})
+    terminal = start(f"(setq magent-lsp-pause 0.1 magent-lsp--reading-time 0){TYPING}")
+    prompt(terminal, "Rename both")
+    terminal.wait("Wait.", 60)
+    desk.model.release()
+    terminal.wait("+def indentation")
+    # From here on somebody types, but for the answers.
+    terminal.keys("F6", "y")
+    terminal.wait("+# The project")
+    terminal.keys("y")
+    terminal.wait("2 of 2 edits applied")
+    assert desk.file.read_text().startswith('"""')
+    assert (desk.root / "README.md").read_text().startswith("# The project")
+
+
+def test_a_question_takes_no_line_that_was_typed_as_it_came(desk: Desk, start: Start) -> None:
+    asks = {**calling("ask_user", "Wait.", question="Which way?"), "hold": True}
+    desk.model.queue(asks, {"text": "I see."})
+    terminal = start("(setq magent-lsp-pause 5 magent-lsp--reading-time 5)")
+    prompt(terminal, "Ask me")
+    terminal.wait("Wait.", 60)
+    desk.model.release()
+    terminal.wait("Which way?:")
+    terminal.type("x = 1")
+    terminal.keys("Enter")
+    terminal.wait("has just come")
+    assert "Which way?: x" not in terminal.screen()
+    assert len(desk.model.requests()) == 1
+
+
 @pytest.mark.covers("cancel")
 def test_cancel_with_c_g_in_the_conversation(desk: Desk, start: Start) -> None:
     desk.script({"text": ["Slow"], "first_delay": 60})
@@ -150,11 +189,7 @@ def test_a_question_waits_until_nothing_is_typed(desk: Desk, start: Start) -> No
         calling("ask_user", question="Which colour?"),
         {"text": "I see."},
     )
-    terminal = start("""
-    (setq magent-lsp-pause 0.1)
-    (global-set-key (kbd "<f6>") (lambda () (interactive) (setq magent-lsp-pause 600)))
-    (global-set-key (kbd "<f5>") (lambda () (interactive) (setq magent-lsp-pause 0.1)))
-    """)
+    terminal = start(f"(setq magent-lsp-pause 0.1 magent-lsp--reading-time 0){TYPING}")
     prompt(terminal, "Ask me")
     terminal.wait("Wait.", 60)
     # Who searches is typing, however slowly.

@@ -134,7 +134,6 @@ def test_a_key_that_was_struck_before_a_question_came_does_not_answer_it(desk: D
     (test-until (and (test-has "def indentation") (magent-lsp-permissions test-conn)))
     (refused '("y" "!" "a" "n" "e") (test-conversation))
     (test-press "C-c m p" (test-conversation))
-    (refused nil (test-conversation))
     (test-press "y" (test-conversation))
     (test-ended)
     """)
@@ -232,14 +231,61 @@ def test_after_a_death_the_conversation_goes_on(desk: Desk, batch: Batch) -> Non
     (setf (magent-lsp-agent test-conn) "plan")
     (delete-process (jsonrpc--process test-conn))
     (test-until (not (magent-lsp-current)))
-    (magent-lsp-prompt "What is my word?")
+    ;; To take back what the dead one did starts the next.
+    (test-press "C-c m u" (get-file-buffer test-file))
+    (test-until (not (test-has "def indentation")))
     (setq test-conn (magent-lsp-current))
+    (magent-lsp-prompt "What is my word?")
     (test-ended)
     (test-check (equal (magent-lsp-agent test-conn) "plan"))
-    (magent-lsp-undo-run)
-    (test-until (not (test-has "def indentation")))
     """)
     assert "swordfish" in json.dumps(desk.wait_requests(3)[2]["messages"])
+
+
+def test_a_question_of_a_dead_server_looks_as_if_it_waited_no_more(desk: Desk, batch: Batch) -> None:
+    desk.script(calling("edit_file", path=desk.name, **RENAME))
+    batch("""
+    (test-begin)
+    (magent-lsp-prompt "Rename it")
+    (defvar asks (test-asks))
+    (test-until (test-has "y once" (test-conversation)))
+    (delete-process (jsonrpc--process test-conn))
+    (test-until (not (magent-lsp-current)))
+    (test-check (not (buffer-live-p asks)))
+    (test-check (not (test-has "y once" (test-conversation))))
+    (test-check (test-has "not answered" (test-conversation)))
+    """)
+
+
+def test_the_key_that_was_announced_leads_to_the_question_of_another_project(
+    desk: Desk, batch: Batch
+) -> None:
+    other = desk.home / "other/project"
+    shutil.copytree(desk.root, other)
+    desk.script(calling("edit_file", path=desk.name, **RENAME), {"text": "Renamed."})
+    batch(f"""
+    (test-begin)
+    (magent-lsp-prompt "Rename it here")
+    (defvar asks (test-asks))
+    (delete-other-windows)
+    (find-file "{other / desk.name}")
+    (defvar elsewhere (current-buffer))
+    (magent-lsp-mode 1)
+    ;; Whether a server runs there or not.
+    (test-press "C-c m p" elsewhere)
+    (test-check (eq asks (window-buffer)))
+    (delete-other-windows)
+    (switch-to-buffer elsewhere)
+    (magent-lsp-ensure)
+    (test-press "C-c m p" elsewhere)
+    (test-check (eq asks (window-buffer)))
+    (test-press "y" asks)
+    (test-until (test-has "def indentation(line"))
+    (test-until (null (magent-lsp-runs test-conn)))
+    (test-check (string-search "waits for no answer"
+                               (condition-case err (test-press "C-c m p" elsewhere)
+                                 (user-error (cadr err)))))
+    """)
 
 
 def test_nothing_is_done_for_a_server_that_is_dead(desk: Desk, batch: Batch) -> None:
