@@ -220,8 +220,8 @@ def test_a_server_that_was_killed_comes_back(desk: Desk, emacs: Start) -> None:
     editor.terminal.wait("+def indentation", 60)
     ours = "(cl-find 'magent (lsp-workspaces) :key #'lsp--workspace-server-id)"
     editor.value(f"(signal-process (lsp--workspace-proc {ours}) 'SIGKILL)")
-    # Out of the question: until then Emacs does not look at the process. What else is at work may take the first key.
-    editor.terminal.wait(lambda screen: "+def indentation" not in screen or editor.terminal.keys("C-g"))
+    # Out of the question: until then Emacs does not look at the process.
+    editor.terminal.press("C-g", lambda screen: "+def indentation" not in screen)
     wait_until(lambda: editor.value(f"(null {ours})") == "t", 30, "lsp-mode sees that the server has ended")
     assert editor.text().startswith("# unsaved\n")
     editor.terminal.keys("M-x")

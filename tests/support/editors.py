@@ -256,6 +256,17 @@ class Tmux:
             raise AssertionError(f"{error}; the screen:\n{last}") from None
         return last
 
+    def press(self, key: str, wanted: str | Callable[[str], bool]) -> str:
+        """Press a key until something is seen: a C-g that comes while Emacs is busy ends only what that does.
+
+        A second one at once would be taken for an emergency, so each is given its time.
+        """
+        for _ in range(8):
+            self.keys(key)
+            with contextlib.suppress(AssertionError):
+                return self.wait(wanted, 5)
+        return self.wait(wanted, 5)
+
     def close(self) -> None:
         """End the terminal and what runs in it."""
         subprocess.run(["tmux", "-L", self._socket, "kill-server"], capture_output=True, check=False)
