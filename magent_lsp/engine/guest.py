@@ -52,6 +52,8 @@ class Guest:
         """For people, such as `claude-code`."""
         self.unheard: list[str] = []
         """What the person said to the run that came with no answer; set when it ends."""
+        self.read: object = None
+        """What was in force when the run began; None: it was not read yet."""
         self._folders = folders
         self._begun = False
         self._patience = patience

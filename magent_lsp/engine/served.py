@@ -15,6 +15,7 @@ from magent_lsp.core.errors import MagentError, UserError
 from magent_lsp.core.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from magent_lsp.core.request import StopReason
 from magent_lsp.core.tool import READ
+from magent_lsp.engine.asking import WAITING
 from magent_lsp.engine.compaction import CompactionPlan, compact, message_id
 from magent_lsp.engine.executor import Executor
 from magent_lsp.engine.guest import Guest, GuestCall, with_words
@@ -99,8 +100,12 @@ class Served:
         return next((m.text for m in messages if isinstance(m, ToolMessage) and m.call_id == call_id), "")
 
     def _idle(self) -> None:
-        self._run.state, self._run.doing = "thinking", f"waiting for {self._guest.name}"
-        _trim(self._run)
+        run = self._run
+        if any(request.run_id == run.id for request in run.host.gate.pending()):
+            run.state, run.doing = "waiting", WAITING
+        else:
+            run.state, run.doing = "thinking", f"waiting for {self._guest.name}"
+        _trim(run)
 
 
 def take_words(run: Run) -> list[str]:

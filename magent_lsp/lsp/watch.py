@@ -124,7 +124,12 @@ class Watch:
         elif words in (THINKING, WRITING) and run.step:  # a model also writes between its steps
             words = run.step
         root = self._root(event.run_id)
-        self.progress.report(root, words if root == event.run_id else f"subagent: {words}")
+        asked = next((each for each in self._edge.app.pending() if each.run_id == root), None)
+        if asked is not None:  # whatever goes on beside it
+            words = f"waiting for you: {asked.title}"
+        elif root != event.run_id:
+            words = f"subagent: {words}"
+        self.progress.report(root, words)
 
     def _show(self, event: Envelope, run: Watched) -> None:
         match event.event:

@@ -20,6 +20,9 @@ Waiting = Callable[[str], None]
 
 _ASKING: Final = ("ask_user", "propose")
 
+TURN_SECONDS: Final = 1.0
+"""What comes so soon after a cancel was told is of the same turn: its caller has not read that yet."""
+
 _ENDED: Final = {
     "cancelled": "The user ended this in the editor. Ask them before you go on.",
     "rejected": "The user rejected another call that was made at the same time.",
@@ -42,7 +45,9 @@ class Visit:
         """Runs that have not ended, and who waits for that."""
         self._waiting: dict[str, Waiting] = {}
         self._ended = ""
-        """Why the next call is refused: the person ended a run when there was no call to tell it to."""
+        """Why calls are refused: the person ended a run."""
+        self._told: float | None = None
+        """When the guest was told of that; None: not yet."""
         self._said: list[str] = []
         """What the person said, for the next answer."""
 
@@ -66,7 +71,12 @@ class Visit:
 
     def renew(self) -> None:
         """Folders or rules may be others now: what is not at work is done in a run that sees them."""
-        for call in self._guest.retire() if self._guest is not None else ():
+        guest, app = self._guest, self._house.app
+        if guest is None:
+            return
+        if (app.configuration.load(self.folder), guest.folders, app.folders) == guest.read:
+            return  # a file was saved that says nothing new: the burst is one run, and its reads go on
+        for call in guest.retire():
             self._hand_in(call)
 
     def stop(self) -> None:
@@ -86,10 +96,12 @@ class Visit:
 
     def _hand_in(self, call: GuestCall) -> None:
         """Have a call done in the run that there is, or in another; it is answered whatever happens."""
-        if self._ended:
+        now = asyncio.get_running_loop().time()
+        if self._ended and (self._told is None or now < self._told + TURN_SECONDS):
+            self._told = self._told or now
             call.give(_answer(call, f"Nothing was done. {self._ended}", "cancelled"))
-            self._ended = ""
             return
+        self._ended = ""
         try:
             if self._guest is None or not self._guest.offer(call):
                 self._begin(call)
@@ -120,8 +132,10 @@ class Visit:
         finished: RunFinished = await self._house.app.wait(run_id)
         self._said += guest.unheard
         why = finished.error or _ENDED.get(finished.stop_reason, "The run has ended.")
-        if not guest.dismiss(why) and finished.stop_reason == "cancelled":
-            self._ended = why
+        heard = guest.dismiss(why)
+        if finished.stop_reason == "cancelled":
+            self._ended, self._told = why, asyncio.get_running_loop().time() if heard else None
+            self.stop()
 
     def _hear(self, event: RunEvent) -> None:
         match event:

@@ -18,6 +18,11 @@ def edit(agent: GuestClient, number: int) -> Any:
     return agent.use("edit_file", path="a.py", old_string=old, new_string=new)
 
 
+def edit_other(agent: GuestClient) -> Any:
+    """Make `b = 1` in the other file a `b = 2`."""
+    return agent.use("edit_file", path="b.py", old_string="b = 1", new_string="b = 2")
+
+
 async def save(client: LspClient, path: Path, text: str) -> None:
     """Save a file of the person's; the server has been told of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -113,9 +118,74 @@ async def test_a_cancel_between_two_calls_is_told_to_the_next_one(tmp_path: Path
             assert got.text == f"{ENDED}\n\n[The user says to you, in the editor:]\nLeave b alone."
             assert buffer.text == "x = 2\n"
             assert len(ended(client)) == len({each["runId"] for each in client.events}), "no run was begun"
-            got = await edit(agent, 2)
-            assert (got.failed, "The user" in got.text) == (False, False), "it asked them, and goes on"
+            async with asyncio.timeout(20):
+                while (got := await edit(agent, 2)).failed:
+                    assert got.text == ENDED, "it is of the turn that was ended"
+            assert "The user" not in got.text, "it asked them, and goes on"
             assert buffer.text == "x = 3\n"
+
+
+async def test_a_cancel_holds_for_all_calls_of_a_turn(tmp_path: Path) -> None:
+    """One after the other, as some agents make those that change something: it has read no answer yet."""
+    async with editor(tmp_path, settings=SERVED, client=EVENTS, files=FILES) as client:
+        client.open("a.py")
+        other = client.open("b.py")
+        client.always = lambda params: NO_ANSWER
+        await save(client, *config(tmp_path, '{edit_file: {"*": ask, "b.py": allow}}'))
+        await door(tmp_path)
+        async with guest(tmp_path) as agent:
+            first = asyncio.create_task(edit(agent, 1))
+            request = await asked(client)
+            await client.command("magent.cancel", runId=request["runId"])
+            assert (await first).failed
+            assert (await edit_other(agent)).text == ENDED
+            assert other.text == "b = 1\n"
+
+
+async def test_a_cancel_reaches_what_waits_for_the_next_run(tmp_path: Path) -> None:
+    async with editor(tmp_path, settings=SERVED, client=EVENTS, files=FILES) as client:
+        client.open("a.py")
+        other = client.open("b.py")
+        client.always = lambda params: NO_ANSWER
+        await save(client, *config(tmp_path, '{edit_file: {"*": ask, "b.py": allow}}'))
+        await door(tmp_path)
+        async with guest(tmp_path) as agent:
+            first = asyncio.create_task(edit(agent, 1))
+            request = await asked(client)
+            second = asyncio.create_task(edit_other(agent))
+            for _ in range(2):  # the edit has come by then, and stands behind the one that waits
+                await agent.use("read_file", path="b.py")
+            await save(client, *config(tmp_path, '{edit_file: {"*": ask, "b.py": allow, "c.py": deny}}'))
+            await client.command("magent.cancel", runId=request["runId"])
+            assert (await first).failed
+            assert (await second).text == ENDED
+            assert other.text == "b = 1\n"
+
+
+async def test_a_file_that_changes_no_rule_holds_up_no_read(tmp_path: Path) -> None:
+    """Claude Code keeps its own settings in the project."""
+    async with editor(tmp_path, settings=SERVED, client=EVENTS, files=FILES) as client:
+        client.open("a.py")
+        client.always = lambda params: NO_ANSWER
+        await door(tmp_path)
+        async with guest(tmp_path) as agent:
+            first = asyncio.create_task(edit(agent, 1))
+            request = await asked(client)
+            await save(client, tmp_path / "ws/.claude/settings.local.json", "{}")
+            async with asyncio.timeout(20):
+                assert "b = 1" in (await agent.use("read_file", path="b.py")).text
+            # And whatever is read meanwhile, it is the person who is waited for.
+            (run,) = (await client.command("magent.status"))["runs"]
+            assert (run["state"], run["doing"]) == ("waiting", "waiting for you")
+            (line,) = client.progress.values()
+            words = "waiting for you: claude-code: Edit a.py"
+            await client.until(lambda: line[-1].get("message") == words)
+            assert not any("waiting for claude-code" in str(each) for each in line)
+            await client.command("magent.respond", requestId=request["requestId"], reply="allow_once")
+            assert not (await first).failed
+            (run,) = (await client.command("magent.status"))["runs"]
+            assert run["doing"] == "waiting for claude-code"
+            assert len({each["runId"] for each in client.events}) == 1, "one run, to be undone as one"
 
 
 async def test_what_the_person_says_is_not_lost_with_the_end_of_the_run(tmp_path: Path) -> None:
