@@ -1,15 +1,24 @@
 """Where a guest's run ends although the agent stays: what the person changed or said counts from then on."""
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from tests.support.guest import SERVED, GuestClient, asked, door, ended, guest, holds
+from tests.support.guest import SERVED, GuestClient, asked, door, ended, guest, holds, text_of
 from tests.support.lsp_client import EVENTS, NO_ANSWER, LspClient, editor
 
 ENDED = "Nothing was done. The user ended this in the editor. Ask them before you go on."
 ZERO = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
 FILES = {"a.py": "x = 1\n", "b.py": "b = 1\n"}
+
+
+class Waiting(NamedTuple):
+    """A call that waits for the person, and what they are asked."""
+
+    call: asyncio.Task[Any]
+    request: dict[str, Any]
 
 
 def edit(agent: GuestClient, number: int) -> Any:
@@ -54,30 +63,41 @@ async def test_a_rule_that_is_tightened_holds_for_the_next_call(tmp_path: Path) 
             assert len(sessions) == 1, "the session goes on"
 
 
+@contextlib.asynccontextmanager
+async def one_waits(home: Path) -> AsyncIterator[tuple[LspClient, GuestClient, Waiting]]:
+    """A guest whose edit of one file waits for the person, and may edit the other one unasked."""
+    async with editor(home, settings=SERVED, client=EVENTS, files=FILES) as client:
+        for name in FILES:
+            client.open(name)
+        client.always = lambda params: NO_ANSWER
+        await save(client, *config(home, '{edit_file: {"*": ask, "b.py": allow}}'))
+        await door(home)
+        async with guest(home) as agent:
+            waits = asyncio.create_task(edit(agent, 1))
+            yield client, agent, Waiting(waits, await asked(client))
+
+
+async def behind_it(agent: GuestClient) -> asyncio.Task[Any]:
+    """An edit of the other file, which stands behind the one that waits."""
+    second = asyncio.create_task(edit_other(agent))
+    for _ in range(2):
+        assert "b = 1" in (await agent.use("read_file", path="b.py")).text, "the edit came before it"
+    return second
+
+
 async def test_calls_that_wait_for_another_one_are_judged_by_the_rules_as_they_are_then(
     tmp_path: Path,
 ) -> None:
-    async with editor(tmp_path, settings=SERVED, client=EVENTS, files=FILES) as client:
-        buffer = client.open("a.py")
-        client.always = lambda params: NO_ANSWER
-        rules = '{edit_file: {"*": ask, "b.py": allow}}'
-        await save(client, *config(tmp_path, rules))
-        await door(tmp_path)
-        async with guest(tmp_path) as agent:
-            first = asyncio.create_task(edit(agent, 1))
-            request = await asked(client)
-            edit_b = {"path": "b.py", "old_string": "b = 1", "new_string": "b = 2"}
-            second = asyncio.create_task(agent.use("edit_file", **edit_b))
-            for _ in range(2):
-                assert "b = 1" in (await agent.use("read_file", path="b.py")).text, "the edit came before it"
-            await save(client, *config(tmp_path, '{edit_file: {"*": ask, "b.py": deny}}'))
-            await client.command("magent.respond", requestId=request["requestId"], reply="allow_once")
-            assert not (await first).failed
-            got = await second
-            assert got.failed
-            assert "Not allowed" in got.text
-            assert buffer.text == "x = 2\n"
-            assert (tmp_path / "ws/b.py").read_text() == "b = 1\n"
+    async with one_waits(tmp_path) as (client, agent, first):
+        second = await behind_it(agent)
+        await save(client, *config(tmp_path, '{edit_file: {"*": ask, "b.py": deny}}'))
+        await client.command("magent.respond", requestId=first.request["requestId"], reply="allow_once")
+        assert not (await first.call).failed
+        got = await second
+        assert got.failed
+        assert "Not allowed" in got.text
+        assert text_of(client) == "x = 2\n"
+        assert text_of(client, "b.py") == "b = 1\n"
 
 
 async def test_a_second_folder_that_is_closed_is_outside_from_then_on(tmp_path: Path) -> None:
@@ -127,39 +147,21 @@ async def test_a_cancel_between_two_calls_is_told_to_the_next_one(tmp_path: Path
 
 async def test_a_cancel_holds_for_all_calls_of_a_turn(tmp_path: Path) -> None:
     """One after the other, as some agents make those that change something: it has read no answer yet."""
-    async with editor(tmp_path, settings=SERVED, client=EVENTS, files=FILES) as client:
-        client.open("a.py")
-        other = client.open("b.py")
-        client.always = lambda params: NO_ANSWER
-        await save(client, *config(tmp_path, '{edit_file: {"*": ask, "b.py": allow}}'))
-        await door(tmp_path)
-        async with guest(tmp_path) as agent:
-            first = asyncio.create_task(edit(agent, 1))
-            request = await asked(client)
-            await client.command("magent.cancel", runId=request["runId"])
-            assert (await first).failed
-            assert (await edit_other(agent)).text == ENDED
-            assert other.text == "b = 1\n"
+    async with one_waits(tmp_path) as (client, agent, first):
+        await client.command("magent.cancel", runId=first.request["runId"])
+        assert (await first.call).failed
+        assert (await edit_other(agent)).text == ENDED
+        assert text_of(client, "b.py") == "b = 1\n"
 
 
 async def test_a_cancel_reaches_what_waits_for_the_next_run(tmp_path: Path) -> None:
-    async with editor(tmp_path, settings=SERVED, client=EVENTS, files=FILES) as client:
-        client.open("a.py")
-        other = client.open("b.py")
-        client.always = lambda params: NO_ANSWER
-        await save(client, *config(tmp_path, '{edit_file: {"*": ask, "b.py": allow}}'))
-        await door(tmp_path)
-        async with guest(tmp_path) as agent:
-            first = asyncio.create_task(edit(agent, 1))
-            request = await asked(client)
-            second = asyncio.create_task(edit_other(agent))
-            for _ in range(2):  # the edit has come by then, and stands behind the one that waits
-                await agent.use("read_file", path="b.py")
-            await save(client, *config(tmp_path, '{edit_file: {"*": ask, "b.py": allow, "c.py": deny}}'))
-            await client.command("magent.cancel", runId=request["runId"])
-            assert (await first).failed
-            assert (await second).text == ENDED
-            assert other.text == "b = 1\n"
+    async with one_waits(tmp_path) as (client, agent, first):
+        second = await behind_it(agent)
+        await save(client, *config(tmp_path, '{edit_file: {"*": ask, "b.py": allow, "c.py": deny}}'))
+        await client.command("magent.cancel", runId=first.request["runId"])
+        assert (await first.call).failed
+        assert (await second).text == ENDED
+        assert text_of(client, "b.py") == "b = 1\n"
 
 
 async def test_a_file_that_changes_no_rule_holds_up_no_read(tmp_path: Path) -> None:
