@@ -16,6 +16,7 @@ export interface ToolItem {
   runId: string;
   /** Of a provider: unique in its run only. */
   toolCallId: string;
+  tool: string;
   toolKind: string;
   title: string;
   status: ToolCall["status"];
@@ -135,6 +136,7 @@ export class Thread {
       id: this.id("tool"),
       runId,
       toolCallId: call.toolCallId,
+      tool: call.name,
       toolKind: call.kind,
       title: title || call.name,
       status,
@@ -147,16 +149,16 @@ export class Thread {
 
   private ask(runId: string, request: PermissionRequest, nested: boolean): Change[] {
     const { title, command, diff } = request;
-    // The run that a person began asks for its subagents: of theirs it is the oldest that was not asked for yet.
-    const known = this.find(runId, request.toolCallId) ?? this.items.find((item) => isUnasked(item, request));
+    const known = this.asking(runId, request);
     if (known) return this.change(known, { title, command, diff, permission: request, reply: undefined });
-    const { toolCallId } = request;
+    const { tool, toolCallId } = request;
     return [
       this.add({
         kind: "tool",
         id: this.id("tool"),
         runId,
         toolCallId,
+        tool,
         toolKind: diff === undefined ? "execute" : "edit",
         title,
         status: "pending",
@@ -166,6 +168,15 @@ export class Thread {
         permission: request,
       }),
     ];
+  }
+
+  // The run that a person began asks for its subagents too, and the provider may count the calls of each run from one:
+  // of theirs it is the oldest that was not asked for yet. A call that waits already asks for nothing else.
+  private asking(runId: string, { tool, toolCallId }: PermissionRequest): ToolItem | undefined {
+    const open = this.items.filter((item): item is ToolItem => item.kind === "tool" && item.toolCallId === toolCallId && isOpen(item));
+    const own = open.findLast((item) => item.runId === runId && !(item.permission && !item.reply));
+    const nested = open.filter((item) => item.runId !== runId && item.nested && !item.permission);
+    return [own, ...nested].find((item) => item?.tool === tool) ?? own ?? nested[0];
   }
 
   private settle(requestId: string, reply: Reply): Change[] {
@@ -205,8 +216,4 @@ function isOfTool(event: RunEvent): boolean {
 
 function isOpen({ status }: ToolItem): boolean {
   return status === "pending" || status === "in_progress";
-}
-
-function isUnasked(item: Item, { toolCallId }: PermissionRequest): item is ToolItem {
-  return item.kind === "tool" && item.nested && item.toolCallId === toolCallId && isOpen(item) && !item.permission;
 }

@@ -178,21 +178,27 @@ def test_several_cursors_write_at_once(call: Call) -> None:
 SHOWN = """
 import { Thread } from %s;
 const thread = new Thread("session");
-for (const envelope of JSON.parse(process.argv[2] ?? "")) thread.apply(envelope, true);
+for (const envelope of JSON.parse(process.argv[2] ?? "")) thread.apply(envelope, envelope.runId !== "run-0");
 console.log(JSON.stringify(thread.items));
 """
 
 
-@pytest.mark.parametrize("asking", ["run-1", "run-0"], ids=["its own run asks", "the run of the person asks"])
+@pytest.mark.parametrize(
+    ("asking", "delegated"),
+    [("run-1", []), ("run-0", []), ("run-0", ["call_1"])],
+    ids=["its own run asks", "the run of the person asks", "whose call is named alike too"],
+)
 def test_calls_of_two_subagents_are_two_although_their_provider_names_both_alike(
-    tmp_path: Path, asking: str
+    tmp_path: Path, asking: str, delegated: list[str]
 ) -> None:
     """Such a provider counts from one in every run; the card of one would show the other's command."""
     source = tmp_path / "shown.ts"
     source.write_text(SHOWN % json.dumps(str(SOURCE / "src/thread")))
     esbuild(source, tmp_path / "shown.js")
     call = {"toolCallId": "call_1", "name": "bash", "kind": "execute", "status": "pending", "paths": []}
+    delegate = {"type": "tool_call_started", "name": "delegate", "kind": "other", "status": "in_progress"}
     events = [
+        *(("run-0", {**delegate, "toolCallId": name, "title": "Delegate"}) for name in delegated),
         ("run-1", {"type": "tool_call_started", **call, "title": "Run a"}),
         ("run-2", {"type": "tool_call_started", **call, "title": "Run b"}),
         (
@@ -200,6 +206,7 @@ def test_calls_of_two_subagents_are_two_although_their_provider_names_both_alike
             {
                 "type": "permission_requested",
                 **call,
+                "tool": "bash",
                 "requestId": "1",
                 "title": "Run a, asked",
                 "command": "a",
@@ -210,5 +217,6 @@ def test_calls_of_two_subagents_are_two_although_their_provider_names_both_alike
     envelopes = json.dumps([{"runId": run, "event": event} for run, event in events])
     command = [need("node", "install Node.js 20"), str(tmp_path / "shown.js"), envelopes]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
-    shown = [(item["title"], item.get("command"), item["status"]) for item in json.loads(done.stdout)]
+    items = json.loads(done.stdout)[len(delegated) :]
+    shown = [(item["title"], item.get("command"), item["status"]) for item in items]
     assert shown == [("Run a, asked", "a", "pending"), ("Run b", None, "failed")]
