@@ -8,6 +8,9 @@ local modern = vim.fn.has('nvim-0.11') == 1
 -- Commands that were given before their server was ready, by client id.
 local waiting = {}
 
+-- Whom to tell that a command which was sent will have no answer, by client id.
+local unanswered = {}
+
 -- The folder of each server that was ready once, by client id; it outlives the server.
 local roots = {}
 
@@ -43,6 +46,7 @@ function M.additions()
     on_init = function(client)
       roots[client.id] = client.config.root_dir
       vim.schedule(function()
+        vim.iter(vim.api.nvim_list_bufs()):each(M.join)
         local queue = waiting[client.id] or {}
         waiting[client.id] = nil
         for _, continue in ipairs(queue) do
@@ -64,6 +68,15 @@ function M.ended(id, code, signal)
   waiting[id] = nil
   for _, continue in ipairs(queue) do
     continue(nil, 'The server did not start; `:checkhealth magent_lsp` says more.')
+  end
+  -- Neovim calls nobody back for a server that has gone.
+  local failed = unanswered[id] or {}
+  unanswered[id] = nil
+  if vim.v.exiting == vim.NIL then
+    for fail in pairs(failed) do
+      failed[fail] = nil
+      fail('The server ended before it answered.')
+    end
   end
   require('magent_lsp.runs').lost(id)
   if vim.v.exiting == vim.NIL and (code ~= 0 or signal ~= 0) and signal ~= 15 then
@@ -135,9 +148,24 @@ function M.root(id)
   return id and roots[id]
 end
 
+---The client that serves a buffer, that of its own project if there are several; nil if none runs.
+local function server_of(bufnr)
+  local all = alive({ bufnr = bufnr })
+  local own = #all > 1 and serving(M.config(bufnr).root_dir)
+  return own or all[1]
+end
+
+---Has the server of a file's project, if it runs, see that file.
+function M.join(bufnr)
+  local found = M.is_file(bufnr) and serving(M.config(bufnr).root_dir)
+  if found then
+    vim.lsp.buf_attach_client(bufnr, found.id)
+  end
+end
+
 ---The folder of the project that a buffer is in; nil if it is no file.
 function M.root_of(bufnr)
-  local found = alive({ bufnr = bufnr })[1]
+  local found = server_of(bufnr)
   if found then
     return found.config.root_dir
   end
@@ -166,7 +194,7 @@ end
 
 ---The client `id`, else the one that serves a buffer or is meant where there is no file; nil if none runs.
 function M.find(bufnr, id)
-  local found = id and heir(id) or alive({ bufnr = bufnr })[1]
+  local found = id and heir(id) or server_of(bufnr)
   if found or M.is_file(bufnr) then
     return found
   end
@@ -242,7 +270,13 @@ function M.execute(name, arguments, done, options)
     end
     local given = next(arguments) and { arguments } or { vim.empty_dict() }
     local params = { command = 'magent.' .. name, arguments = given }
+    local open = unanswered[client.id] or {}
+    unanswered[client.id], open[fail] = open, true
     local sent = M.call(client, 'request', 'workspace/executeCommand', params, function(err, result)
+      if not open[fail] then
+        return
+      end
+      open[fail] = nil
       if err then
         return fail(err.message)
       end
@@ -254,25 +288,26 @@ function M.execute(name, arguments, done, options)
       end
     end, bufnr)
     if not sent then
+      open[fail] = nil
       fail('The server has just ended; try again.')
     end
   end, concerned(arguments) or options.client)
 end
 
----Starts the server for files as they are opened.
+---Starts the server for files as they are opened; one that runs sees all open files of its project.
 function M.autostart()
   local group = vim.api.nvim_create_augroup('magent_lsp_start', {})
+  local options = config.current
   local function begin(bufnr)
-    local wanted = config.current.filetypes
-    if M.is_file(bufnr) and (not wanted or vim.list_contains(wanted, vim.bo[bufnr].filetype)) then
+    local wanted = not options.filetypes or vim.list_contains(options.filetypes, vim.bo[bufnr].filetype)
+    if options.autostart and wanted and M.is_file(bufnr) then
       M.start(bufnr)
+    else
+      M.join(bufnr)
     end
   end
   if modern then
     vim.lsp.config(M.name, M.additions())
-  end
-  if not config.current.autostart then
-    return
   end
   vim.api.nvim_create_autocmd({ 'BufReadPost', 'BufNewFile', 'FileType', 'BufFilePost' }, {
     group = group,

@@ -63,6 +63,7 @@ function M.setup(options)
   })
   require('magent_lsp.runs').watch()
   require('magent_lsp.quiet').watch()
+  require('magent_lsp.buffers').watch()
   require('magent_lsp.client').autostart()
   local prefix = require('magent_lsp.config').current.prefix
   if prefix then

@@ -179,6 +179,9 @@ function M.handlers()
     ['magent/showDiff'] = guarded(function(params)
       return require('magent_lsp.approval').compare(params)
     end),
+    ['workspace/applyEdit'] = function(err, params, context)
+      return require('magent_lsp.buffers').apply_edit(err, params, context)
+    end,
     ['window/showDocument'] = M.show_document,
     ['window/showMessageRequest'] = function(err, params, context)
       return require('magent_lsp.approval').dialog(err, params, context)
