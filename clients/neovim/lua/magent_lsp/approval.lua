@@ -136,10 +136,11 @@ end
 
 ---How one comes to the window from where one is: `:` is a letter in insert mode.
 local function footer()
-  if vim.api.nvim_get_mode().mode == 'n' then
+  if quiet.normal() then
     return ' :Magent pending takes the cursor here '
   end
-  return ' <Esc>, and the cursor comes here '
+  local key = vim.api.nvim_get_mode().mode == 't' and [[<C-\><C-n>]] or '<Esc>'
+  return (' %s, and the cursor comes here '):format(key)
 end
 
 local function window_for(lines, entry, focus)

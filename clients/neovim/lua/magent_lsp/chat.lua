@@ -233,8 +233,11 @@ local function set_keys(bufnr, writing)
 end
 
 local function input_buffer()
-  if input and vim.api.nvim_buf_is_valid(input) then
+  if input and vim.api.nvim_buf_is_loaded(input) then
     return input
+  elseif input and vim.api.nvim_buf_is_valid(input) then
+    -- `:bdelete` took its options and keys, and left the name.
+    vim.api.nvim_buf_delete(input, { force = true })
   end
   input = vim.api.nvim_create_buf(false, true)
   vim.api.nvim_buf_set_name(input, 'magent://write')

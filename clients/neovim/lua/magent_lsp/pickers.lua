@@ -210,7 +210,8 @@ local function take_back(run, command, words)
     elseif #result.restored == 0 then
       client.say('There was nothing to change.')
     end
-    if #result.restored > 0 then
+    -- A run that has nothing left to take back must not stand before the others.
+    if #result.restored > 0 or #result.conflicts == 0 then
       run.undone = command == 'undo'
       undone = vim.tbl_filter(function(other)
         return other ~= run

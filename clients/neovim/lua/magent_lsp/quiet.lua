@@ -3,19 +3,32 @@ local config = require('magent_lsp.config')
 
 local M = {}
 
-local last_key = 0
+-- When a key was last pressed, and the first of those that came in one go with it.
+local last_key, first_key = 0, 0
 
----Remembers when a key was last pressed.
+---For how long nobody presses a key who reads what has come, in ns.
+local function pause()
+  return math.min(config.current.approval.idle, 500) * 1e6
+end
+
+---Remembers when keys are pressed.
 function M.watch()
   vim.on_key(function()
-    last_key = vim.uv.hrtime()
+    local now = vim.uv.hrtime()
+    first_key = now - last_key < pause() and first_key or now
+    last_key = now
   end, vim.api.nvim_create_namespace('magent_lsp_quiet'))
+end
+
+---Whether the person is in normal mode, also of a terminal.
+function M.normal()
+  return vim.list_contains({ 'n', 'nt' }, vim.api.nvim_get_mode().mode)
 end
 
 ---Whether the person is in normal mode, and has not pressed a key for a moment.
 function M.now()
   local quiet = (vim.uv.hrtime() - last_key) / 1e6 >= config.current.approval.idle
-  return quiet and vim.api.nvim_get_mode().mode == 'n' and vim.fn.getcmdwintype() == ''
+  return quiet and M.normal() and vim.fn.getcmdwintype() == ''
 end
 
 ---When the cursor was taken somewhere by itself; for `meant`.
@@ -23,11 +36,10 @@ function M.mark()
   return vim.uv.hrtime()
 end
 
----Whether a key can be meant for what took the cursor at `came` (nil: the person went there): who pressed it must
----have seen that first.
+---Whether the key that is pressed can be meant for what took the cursor at `came` (nil: the person went there): who
+---pressed it must have seen that first, and not be in the middle of typing.
 function M.meant(came)
-  local pause = math.min(config.current.approval.idle, 500)
-  return not came or (vim.uv.hrtime() - came) / 1e6 >= pause
+  return not came or first_key - came >= pause()
 end
 
 return M

@@ -12,6 +12,7 @@ local M = {}
 ---@field parent string?
 ---@field calls table<string, table> the events of calls that have begun and not ended, by their ids
 ---@field began integer
+---@field edits table[] its edits so far, as `run_finished` has them in the end
 ---@field finished table? the event `run_finished`
 ---@field landed integer? when its edits came to the person's notice, counted up
 ---@field undone boolean? whether they were taken back
@@ -39,6 +40,18 @@ local function land(run, event)
   end
 end
 
+---Keeps an edit with its run, and with that of the person for which that works: so does the server.
+local function keep(run, event)
+  local edit, root = { uri = event.uri, outcome = event.outcome }, run
+  while M.all[root.parent] do
+    root = M.all[root.parent]
+  end
+  table.insert(run.edits, edit)
+  if root ~= run then
+    table.insert(root.edits, edit)
+  end
+end
+
 ---Takes one event; the parts that show it are told, then `User MagentEvent`.
 function M.receive(params, client)
   local event = params.event
@@ -51,6 +64,7 @@ function M.receive(params, client)
       state = 'queued',
       prompt = '',
       calls = {},
+      edits = {},
       agent = '',
       model = '',
       began = vim.uv.hrtime(),
@@ -64,6 +78,8 @@ function M.receive(params, client)
     run.model, run.parent, run.began = event.model, event.parentRunId, vim.uv.hrtime()
   elseif event.type == 'tool_call_started' then
     run.calls[event.toolCallId] = event
+  elseif event.type == 'edit_applied' then
+    keep(run, event)
   elseif event.type == 'run_finished' then
     run.state, run.finished = 'finished', event
   end
@@ -86,7 +102,7 @@ function M.lost(client)
   for _, id in ipairs(order) do
     local run = M.all[id]
     if run.client == client and run.state ~= 'finished' then
-      local event = { type = 'run_finished', stopReason = 'error', text = '', edits = {}, usage = {} }
+      local event = { type = 'run_finished', stopReason = 'error', text = '', edits = run.edits, usage = {} }
       event.error = 'The server ended. What was said is kept: prompt again to go on.'
       M.receive({ runId = id, sessionId = run.session, event = event }, client)
     end

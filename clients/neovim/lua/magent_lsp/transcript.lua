@@ -51,8 +51,11 @@ local transcripts = {}
 ---The transcript of a session, made if need be.
 function M.of(session)
   local found = transcripts[session]
-  if found and vim.api.nvim_buf_is_valid(found.bufnr) then
+  if found and vim.api.nvim_buf_is_loaded(found.bufnr) then
     return found
+  elseif found and vim.api.nvim_buf_is_valid(found.bufnr) then
+    -- `:bdelete` took its text, options and keys, and left the name.
+    vim.api.nvim_buf_delete(found.bufnr, { force = true })
   end
   local bufnr = vim.api.nvim_create_buf(false, true)
   vim.api.nvim_buf_set_name(bufnr, 'magent://' .. session)
