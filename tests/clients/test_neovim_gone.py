@@ -54,7 +54,9 @@ def test_a_message_that_a_dead_server_did_not_take_is_there_again(vim: Vim) -> N
     assert vim.text(WRITE) == "A long message\nof two lines\n"
 
 
-def test_undo_takes_back_what_was_edited_before_a_crash(vim: Vim, desk: Desk) -> None:
+def test_undo_takes_back_what_a_run_edited_that_still_speaks_or_whose_server_crashed(
+    vim: Vim, desk: Desk
+) -> None:
     """And not the edits of the run before."""
     before, line = vim.text(NAME), line_of(desk)
     unfinished = {"text": ["word ", "and more"], "hold": True}
@@ -67,7 +69,16 @@ def test_undo_takes_back_what_was_edited_before_a_crash(vim: Vim, desk: Desk) ->
     magent(vim, "prompt second")
     answer(vim, "y")
     vim.wait("(_G.transcript() or ''):find('word')")
-    assert "  # y" in vim.text(NAME)
+    second = vim.text(NAME)
+    assert "  # y" in second
+    # Its edit is the last one, though it still speaks.
+    magent(vim, "undo")
+    vim.wait_said("Taken back in src/indent.py")
+    assert vim.text(NAME) == first
+    magent(vim, "redo")
+    vim.wait_said("Brought back in src/indent.py")
+    assert vim.text(NAME) == second
+    vim.lua("_G.said = {}")
     [pid] = vim.server_pids()
     os.kill(pid, signal.SIGKILL)
     ends(vim, 2)

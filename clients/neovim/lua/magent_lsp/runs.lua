@@ -29,18 +29,8 @@ local landings = 0
 -- The last text of each progress token, and the order of tokens.
 local progress = {}
 
----Its edits are the last ones now: those of a person's own run when it ends; those of an agent of another program,
----whose run goes on for a while after its last call, as they are made.
-local function land(run, event)
-  local guest = run.agent == 'guest'
-  local edited = guest and event.type == 'edit_applied' and event.outcome == 'applied'
-  if edited or (not guest and event.type == 'run_finished' and M.applied(run) > 0) then
-    landings = landings + 1
-    run.landed, run.undone = landings, false
-  end
-end
-
----Keeps an edit with its run, and with that of the person for which that works: so does the server.
+---Keeps an edit with its run, and with that of the person for which that works: so does the server. Its edits are the
+---last ones now, however long the run goes on.
 local function keep(run, event)
   local edit, root = { uri = event.uri, outcome = event.outcome }, run
   while M.all[root.parent] do
@@ -49,6 +39,10 @@ local function keep(run, event)
   table.insert(run.edits, edit)
   if root ~= run then
     table.insert(root.edits, edit)
+  end
+  if event.outcome == 'applied' then
+    landings = landings + 1
+    root.landed, root.undone = landings, false
   end
 end
 
@@ -83,7 +77,6 @@ function M.receive(params, client)
   elseif event.type == 'run_finished' then
     run.state, run.finished = 'finished', event
   end
-  land(run, event)
   require('magent_lsp.transcript').event(run, event)
   require('magent_lsp.approval').event(run, event)
   require('magent_lsp.dialogs').event(run, event)
