@@ -45,14 +45,12 @@ export class Approvals implements Disposable {
     for (const part of this.parts) part.dispose();
   }
 
-  /** Answer a request. Without `reply` the person chooses; without a request the oldest is meant, and shown if there are others. */
+  /** Answer a request. Without `reply` the person chooses; without a request the oldest is meant. */
   async answer(reply?: Reply, requestId?: string, feedback?: string): Promise<void> {
     const request = this.request(requestId);
     if (!request) return void window.showInformationMessage(NOTHING);
     const asked: Asked = { requestId: request.requestId, reply, feedback };
-    // Of several, the one that is meant may not be the one that is looked at.
-    const unclear = !requestId && this.conversations.pending.size > 1;
-    if (!reply || unclear) Object.assign(asked, await choose(request));
+    if (!reply) Object.assign(asked, await choose(request));
     if (!asked.reply) return;
     await this.connection().execute("magent.respond", { ...asked });
   }

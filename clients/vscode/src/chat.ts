@@ -18,6 +18,8 @@ export class Chat implements WebviewViewProvider, Disposable {
   private view: WebviewView | undefined;
   private readonly listeners: Disposable[];
   private wanted: ToView | undefined;
+  /** Whether the page has the commands of the server that runs. */
+  private served = false;
 
   constructor(
     private readonly root: Uri,
@@ -54,8 +56,8 @@ export class Chat implements WebviewViewProvider, Disposable {
   }
 
   /** Bring the chat up with the cursor in its input. */
-  async focus(text?: string): Promise<void> {
-    this.wanted = { type: "focus", text };
+  async focus(): Promise<void> {
+    this.wanted = { type: "focus" };
     await commands.executeCommand("magentLsp.chat.focus");
     if (this.view) this.tell(this.wanted);
   }
@@ -107,12 +109,20 @@ export class Chat implements WebviewViewProvider, Disposable {
     }
   }
 
-  private async ready(): Promise<void> {
+  private ready(): void {
+    this.served = false;
     this.show();
     this.state();
     this.ask();
     if (this.wanted) this.tell(this.wanted);
-    if (!this.connection.ready) return;
+  }
+
+  // The page may be there long before the server.
+  private async complete(): Promise<void> {
+    const { ready } = this.connection;
+    if (ready === this.served) return;
+    this.served = ready;
+    if (!ready) return;
     const found = await this.connection.execute<{ name: string; description: string }[]>("magent.slashCommands");
     if (found) this.tell({ type: "commands", commands: found });
   }
@@ -121,7 +131,8 @@ export class Chat implements WebviewViewProvider, Disposable {
     const run = this.conversations.runHere;
     if (run && !text.startsWith("/")) {
       const steered = await this.connection.execute<{ ok: boolean }>("magent.steer", { runId: run.runId, message: text });
-      if (steered?.ok) return this.conversations.tell("info", `You: ${text}`);
+      if (!steered) return this.tell({ type: "unsent", text });
+      if (steered.ok) return this.conversations.tell("info", `You: ${text}`);
     }
     const { current } = this.conversations;
     const started = await this.connection.execute<Started>("magent.prompt", {
@@ -132,7 +143,7 @@ export class Chat implements WebviewViewProvider, Disposable {
       ...this.choices.model(),
     });
     // It failed before it began: the text must not be lost.
-    if (!started) this.tell({ type: "focus", text });
+    if (!started) this.tell({ type: "unsent", text });
   }
 
   private async cancel(): Promise<void> {
@@ -148,6 +159,8 @@ export class Chat implements WebviewViewProvider, Disposable {
   }
 
   private state(): void {
+    if (!this.view) return;
+    void this.complete();
     const { runHere, agent, model, doing } = this.conversations;
     this.tell({
       type: "state",

@@ -73,21 +73,27 @@ function editor(): TextEditor | undefined {
   return active;
 }
 
+/** Answer a request, else what waits; of several, the one that is meant is shown first: it may not be the one that is looked at. */
 async function answer({ conversations, approvals, questions }: Parts, reply?: Reply, requestId?: string): Promise<void> {
-  const asked = !reply && !requestId && conversations.pending.size === 0 && questions.open.length > 0;
-  await (asked ? questions.pick() : approvals.answer(reply, requestId));
+  const requests = conversations.pending.size;
+  if (!requestId && requests === 0 && questions.open.length > 0) return questions.pick();
+  const isClear = requestId || requests + questions.open.length === 1;
+  await approvals.answer(isClear ? reply : undefined, requestId);
 }
 
 /** Accept or reject what is at `uri`, in whose title bar the person clicked, else what they are in, else what waits. */
-async function decide({ conversations, approvals, questions }: Parts, reply: "allow_once" | "reject", uri?: Uri): Promise<void> {
+async function decide(parts: Parts, reply: "allow_once" | "reject", uri?: Uri): Promise<void> {
+  const { conversations, questions } = parts;
   const at = uri ?? window.activeTextEditor?.document.uri;
-  const question = questions.at(at) ?? (conversations.pending.size > 0 ? undefined : questions.open[0]);
+  const only = conversations.pending.size + questions.open.length === 1 ? questions.open[0] : undefined;
+  const question = questions.at(at) ?? only;
   if (question && !requestOf(at)) await questions.decide(question.id, reply === "allow_once");
-  else await approvals.answer(reply, requestOf(at));
+  else await answer(parts, reply, requestOf(at));
 }
 
 async function prompt({ connection, choices }: Parts): Promise<void> {
   const active = window.activeTextEditor;
+  if (!(await connection.reach())) return;
   const selected = active && !active.selection.isEmpty ? "the selection" : active ? "this file" : "this project";
   const text = await window.showInputBox({ title: `Magent: what shall be done with ${selected}?`, placeHolder: "Extract the loop into a function" });
   if (!text) return;
@@ -104,6 +110,7 @@ async function edit({ connection, choices }: Parts): Promise<void> {
     void window.showInformationMessage("Magent: go to a file, or save this text as one; only lines of a file can be changed alone.");
     return;
   }
+  if (!(await connection.reach())) return;
   const words = lineWords(linesOf(selection)).slice(1);
   const text = await window.showInputBox({
     title: `Magent: what shall be done with ${words.includes("-") ? "lines" : "line"} ${words}? Nothing else is changed.`,
@@ -121,7 +128,7 @@ async function edit({ connection, choices }: Parts): Promise<void> {
 
 async function ask({ connection }: Parts): Promise<void> {
   const active = editor();
-  if (!active) return;
+  if (!active || !(await connection.reach())) return;
   const question = await window.showInputBox({ title: "Magent: what do you want to know about this place?", placeHolder: "Nothing: explain it" });
   if (question !== undefined) await askAbout(connection, active, question || "/explain");
 }

@@ -13,9 +13,27 @@ import { section } from "./settings";
 /** Serves requests of the server; registered before the connection begins. */
 export type Serve = (client: LanguageClient) => void;
 
+const PATIENCE_MS = 5000;
+
 /** Once it is let go, its end is nobody's trouble. */
 class Client extends LanguageClient {
   gone = false;
+  private readonly waiting = new Set<() => void>();
+
+  /** Run a command; undefined if the server is let go before it answers: one that hangs never does, and nothing says so. */
+  run<T>(command: string, argument: object): Promise<T | undefined> {
+    return new Promise((settle, fail) => {
+      const leave = (): void => settle(undefined);
+      this.waiting.add(leave);
+      const answer = this.sendRequest<T>("workspace/executeCommand", { command, arguments: [argument] });
+      void answer.then(settle, fail).finally(() => this.waiting.delete(leave));
+    });
+  }
+
+  letGo(): void {
+    this.gone = true;
+    for (const leave of this.waiting) leave();
+  }
 
   override error(message: string, data?: unknown, show?: boolean | "force"): void {
     super.error(message, data, this.gone ? false : show);
@@ -27,6 +45,8 @@ export class Connection {
   private finding = false;
   /** Counts starts and stops: whoever has waited looks whether another has come since. */
   private turn = 0;
+  /** Settles when the latest start is through, well or not. */
+  private begun: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly context: ExtensionContext,
@@ -53,7 +73,57 @@ export class Connection {
   }
 
   /** Start the server; says so if it is missing. */
-  async start(): Promise<void> {
+  start(): Promise<void> {
+    return (this.begun = this.open());
+  }
+
+  /** Stop the server and start it again, perhaps another one. */
+  restart(): Promise<void> {
+    return (this.begun = this.reopen());
+  }
+
+  /** End the connection; the turn in which that was. */
+  async stop(): Promise<number> {
+    const turn = ++this.turn;
+    const client = this.client;
+    this.client = undefined;
+    if (!client) return turn;
+    client.letGo();
+    this.conversations.interrupt();
+    // One that starts cannot be stopped, and one that hangs does not; both are killed.
+    await client.dispose().catch(() => undefined);
+    return turn;
+  }
+
+  /** Show the log of the server. */
+  showLog(): void {
+    this.client?.outputChannel.show();
+  }
+
+  /** The server, after a moment if it starts; undefined, and said to the person, if there is none. */
+  async reach(): Promise<Client | undefined> {
+    if (!this.ready) await Promise.race([this.begun, new Promise((done) => setTimeout(done, PATIENCE_MS))]);
+    if (this.ready) return this.client;
+    if (this.starting) void window.showInformationMessage("Magent's server starts; try again in a moment.");
+    else void offerStart(this);
+    return undefined;
+  }
+
+  /** Run a command of the server; undefined, and said to the person, if it fails. */
+  async execute<T>(command: string, argument: Record<string, unknown> = {}): Promise<T | undefined> {
+    const client = await this.reach();
+    if (!client) return undefined;
+    try {
+      const result = await client.run<T>(command, argument);
+      this.started(argument, result);
+      return result;
+    } catch (error) {
+      if (!client.gone) void window.showErrorMessage(`Magent: ${plain(words(error))}`);
+      return undefined;
+    }
+  }
+
+  private async open(): Promise<void> {
     const turn = ++this.turn;
     const found = await this.find();
     if (turn !== this.turn) return;
@@ -80,45 +150,9 @@ export class Connection {
     }
   }
 
-  /** Stop the server and start it again, perhaps another one. */
-  async restart(): Promise<void> {
+  private async reopen(): Promise<void> {
     const turn = await this.stop();
-    if (turn === this.turn) await this.start();
-  }
-
-  /** End the connection; the turn in which that was. */
-  async stop(): Promise<number> {
-    const turn = ++this.turn;
-    const client = this.client;
-    this.client = undefined;
-    if (!client) return turn;
-    client.gone = true;
-    this.conversations.interrupt();
-    // One that starts cannot be stopped, and one that hangs does not; both are killed.
-    await client.dispose().catch(() => undefined);
-    return turn;
-  }
-
-  /** Show the log of the server. */
-  showLog(): void {
-    this.client?.outputChannel.show();
-  }
-
-  /** Run a command of the server; undefined, and said to the person, if it fails. */
-  async execute<T>(command: string, argument: Record<string, unknown> = {}): Promise<T | undefined> {
-    if (!this.client || !this.ready) {
-      if (this.starting) void window.showInformationMessage("Magent's server starts; try again in a moment.");
-      else void offerStart(this);
-      return undefined;
-    }
-    try {
-      const result = await this.client.sendRequest<T>("workspace/executeCommand", { command, arguments: [argument] });
-      this.started(argument, result);
-      return result;
-    } catch (error) {
-      void window.showErrorMessage(`Magent: ${plain(words(error))}`);
-      return undefined;
-    }
+    if (turn === this.turn) await this.open();
   }
 
   private async find(): Promise<Command | undefined> {

@@ -27,7 +27,8 @@ export class Conversations {
   private readonly threads = new Map<string, Thread>();
   /** The session of each root run, and for a subagent's run that of its root. */
   private readonly sessionOf = new Map<string, string>();
-  private readonly nested = new Set<string>();
+  /** The root run of each subagent's run. */
+  private readonly nested = new Map<string, string>();
 
   /** Runs at work, oldest first; subagents are part of theirs. */
   readonly running = new Map<string, Running>();
@@ -74,8 +75,8 @@ export class Conversations {
         if (!this.nested.has(runId)) this.targets.fire({ runId, uri: event.uri, range: event.range });
         break;
       case "edit_applied":
-        // The run of another program's agent ends a while after its last call; what it changed, it changed now.
-        if (event.outcome === "applied" && this.running.get(runId)?.agent === GUEST) this.hasChanged(runId);
+        // What a run changed it changed now, however long it goes on.
+        if (event.outcome === "applied") this.hasChanged(this.nested.get(runId) ?? runId);
         break;
       case "permission_requested":
         this.pending.set(event.requestId, event);
@@ -147,7 +148,7 @@ export class Conversations {
 
   private begin(sessionId: string, runId: string, event: { agent: string; model: string; parentRunId?: string }): void {
     if (event.parentRunId) {
-      this.nested.add(runId);
+      this.nested.set(runId, this.nested.get(event.parentRunId) ?? event.parentRunId);
       this.sessionOf.set(runId, this.sessionOf.get(event.parentRunId) ?? sessionId);
       return;
     }

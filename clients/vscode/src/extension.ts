@@ -16,7 +16,7 @@ import { Typing } from "./typing";
 
 let connection: Connection | undefined;
 
-export async function activate(context: ExtensionContext): Promise<void> {
+export function activate(context: ExtensionContext): void {
   const conversations = new Conversations();
   const choices = new Choices(context, () => conversations.says(conversations.doing));
   const typing = new Typing();
@@ -36,7 +36,8 @@ export async function activate(context: ExtensionContext): Promise<void> {
     window.registerWebviewViewProvider("magentLsp.chat", chat, { webviewOptions: { retainContextWhenHidden: true } }),
     ...registerCommands({ ...parts, connection: opened, choices, chat }),
   );
-  await opened.start();
+  // Not waited for: until an extension is active, VS Code runs none of its commands and shows none of its views.
+  void opened.start();
 }
 
 export async function deactivate(): Promise<void> {

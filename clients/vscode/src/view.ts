@@ -23,7 +23,8 @@ export type ToView =
   | { type: "state"; running: boolean; doing: string; agent: string; model: string; place: string; ready: boolean; starting: boolean }
   | { type: "commands"; commands: { name: string; description: string }[] }
   | { type: "questions"; questions: Question[] }
-  | { type: "focus"; text?: string };
+  | { type: "focus" }
+  | { type: "unsent"; text: string };
 
 /** What the web view tells. */
 export type FromView =

@@ -5,7 +5,7 @@ import os
 import re
 import shlex
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -170,44 +170,84 @@ def test_a_new_server_begins_afresh(desk: Desk, open_window: Open) -> None:
     assert desk.status() == []
 
 
-def test_a_server_that_hangs_and_one_that_takes_its_time_are_started_anew(
-    desk: Desk, code_server: CodeServer, open_window: Open
+class SlowServer:
+    """A server that starts when it is let."""
+
+    def __init__(self, folder: Path, server: Path) -> None:
+        self.program = folder / "slow"
+        self._door, self._starts = folder / "door", folder / "starts"
+        os.mkfifo(self._door)
+        starts, door, program = (shlex.quote(str(path)) for path in (self._starts, self._door, server))
+        self.program.write_text(f'#!/bin/sh\necho $$ >> {starts}; read _ < {door}; exec {program} "$@"\n')
+        self.program.chmod(0o755)
+
+    def begun(self) -> list[int]:
+        """The processes, of all starts."""
+        return [int(pid) for pid in self._starts.read_text().split()] if self._starts.exists() else []
+
+    def let(self) -> None:
+        """Let the one start that waits."""
+        self._door.write_text("\n")
+
+    def close(self) -> None:
+        """End what still waits."""
+        for pid in filter(alive, self.begun()):
+            os.kill(pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def slow(desk: Desk, code_server: CodeServer) -> Iterator[SlowServer]:
+    """A server that starts when it is let; requested before the window, it ends after it."""
+    server = SlowServer(desk.home, code_server.program)
+    yield server
+    server.close()
+
+
+def test_a_server_that_takes_its_time_and_one_that_hangs_are_started_anew(
+    desk: Desk, slow: SlowServer, open_window: Open
 ) -> None:
     desk.script({"text": "Here."})
-    window = open_window()
+    window = open_window({"magentLsp.server.command": [str(slow.program), "serve"]}, ready=False)
+    wait_until(lambda: len(slow.begun()) == 1, 60, "the first server starts")
+    window.status.locator(".codicon-loading").wait_for()
+    # Nobody is asked for words that could not be sent.
+    starting = window.page.locator(".notification-toast", has_text="server starts; try again")
+    window.run("Magent: Prompt on Selection")
+    starting.wait_for()
+    window.press("Escape")
+    starting.wait_for(state="hidden")
     window.run("Magent: Open the Chat")
+    chat = window.chat
+    box = chat.frame.locator("#input:focus")
+    box.wait_for()  # it closes a box that is open when it comes
+    assert box.get_attribute("placeholder") == "The server starts"
+    window.type("/rev")
+    window.run("Magent: Restart Server")
+    wait_until(lambda: len(slow.begun()) == 2, 60, "a second one starts")
+    wait_until(lambda: not alive(slow.begun()[0]), 60, "the first one is gone")
+    slow.let()
+    window.wait_ready()
+    chat.frame.locator("#completions li", has_text="/review").wait_for()
+
     [hanging] = desk.server_pids()
-    door, starts = desk.home / "door", desk.home / "starts"
-    os.mkfifo(door)
-    before = f"echo $$ >> {shlex.quote(str(starts))}; read _ < {shlex.quote(str(door))}; exec "
-    code_server.program.write_text(code_server.program.read_text().replace("exec ", before, 1))
-
-    def begun() -> list[int]:
-        return [int(pid) for pid in starts.read_text().split()] if starts.exists() else []
-
     os.kill(hanging, signal.SIGSTOP)
     try:
+        chat.send("are you")
+        box = chat.frame.locator("#input")
+        wait_until(lambda: box.input_value() == "", 60, "it is sent")
+        box.press_sequentially("there?")
         window.run("Magent: Restart Server")
-        wait_until(lambda: len(begun()) == 1, 60, "another server starts")
+        wait_until(lambda: len(slow.begun()) == 3, 60, "a third one starts")
         wait_until(lambda: not alive(hanging), 60, "the one that hangs is killed")
     finally:
         if alive(hanging):
             os.kill(hanging, signal.SIGKILL)
-    window.status.locator(".codicon-loading").wait_for()
-    window.chat.frame.locator("#input[placeholder='The server starts']").wait_for()
-    window.chat.send("are you there?")
-    starting = window.page.locator(".notification-toast", has_text="server starts; try again")
-    starting.wait_for()
-    window.press("Escape")
-    starting.wait_for(state="hidden")
-    window.run("Magent: Restart Server")
-    wait_until(lambda: len(begun()) == 2, 60, "a third one starts")
-    wait_until(lambda: not alive(begun()[0]), 60, "the second one is gone")
-    with door.open("w") as open_door:
-        open_door.write("\n")
+    slow.let()
     window.wait_ready()
-    window.chat.frame.locator("#input").press("Enter")  # what could not be sent is still there
-    window.chat.item("text", "Here.").wait_for()
+    # What nobody got is there again, before what was written since.
+    assert box.input_value() == "are you\nthere?"
+    box.press("Enter")
+    chat.item("text", "Here.").wait_for()
     assert len(desk.server_pids()) == 1
     assert window.page.locator(".notification-toast").all_inner_texts() == []
 

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Locator
 
 from tests.clients.vscode.window import Chat, Window
-from tests.support.editors import Desk, calling
+from tests.support.editors import Desk, calling, wait_until
 
 pytestmark = [pytest.mark.editor, pytest.mark.timeout(300)]
 
@@ -98,18 +98,22 @@ def test_a_question_takes_no_keys_from_whoever_types(desk: Desk, open_window: Op
     assert told(desk) == "The user chose: green"
 
 
-def test_half_an_answer_stays_when_the_chat_is_moved(desk: Desk, open_window: Open) -> None:
+def test_what_is_half_written_stays_when_the_chat_is_moved(desk: Desk, open_window: Open) -> None:
     desk.model.queue(calling("ask_user", question="Which name?"), {"text": "Done."})
     window = open_window()
-    asked = card(started(window), "Which name?")
-    asked.get_by_label("Your answer").fill("half a n")
+    chat = started(window)
+    card(chat, "Which name?").get_by_label("Your answer").fill("half a n")
+    chat.frame.locator("#input").fill("half a mess")
     frame = window.page.locator("iframe.webview").get_attribute("name")
-    window.quick_input("F1").fill(">View: Move View")
+    window.quick_input("F1", ">View: Move View")
     row(window, "View: Move View").click()
     row(window, "Chat").click()
     row(window, "New Panel Entry").click()
     window.page.locator(f"iframe.webview.ready:not([name='{frame}'])").wait_for()
     chat = window.chat
+    wait_until(
+        lambda: chat.frame.locator("#input").input_value() == "half a mess", 60, "the message is there"
+    )
     field = card(chat, "Which name?").get_by_label("Your answer")
     field.press("End")
     field.press_sequentially("ame")

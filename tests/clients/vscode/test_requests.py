@@ -93,6 +93,34 @@ def test_of_several_that_wait_a_key_shows_which_is_meant(desk: Desk, open_window
     assert not (desk.root / "second.txt").exists()
 
 
+def test_a_key_for_a_proposed_text_allows_no_command_of_another_conversation(
+    desk: Desk, open_window: Open
+) -> None:
+    command = {**calling("bash", command="touch made.txt"), "text": ["I ", "do."], "hold": True}
+    words = calling("propose", title="Commit message", content="fix: it\n\nIt was wrong.")
+    desk.model.queue(command, words, {"text": "Done."})
+    window = open_window()
+    window.open(desk.name)
+    begun(window, "Do the long thing").item("text", "I").wait_for()
+    window.run("Magent: New Conversation")
+    window.chat.send("Write a commit message")
+    chat = window.chat
+    chat.frame.locator(".question", has_text="Commit message").wait_for()
+    text = window.page.locator(".view-line", has_text="It was wrong.").first
+    text.wait_for()
+    desk.model.release()
+    window.page.locator(".statusbar-item", has_text="touch made.txt").wait_for()
+    window.chord("Alt+m", "y")
+    shown = window.page.locator(".quick-input-widget", has_text="touch made.txt")
+    shown.wait_for()
+    window.press("Escape")
+    shown.wait_for(state="hidden")
+    text.click()
+    window.page.locator(".editor-actions .codicon-check").click()  # here it is clear
+    chat.item("end", "Done").wait_for()
+    assert not (desk.root / "made.txt").exists()
+
+
 def test_the_second_key_of_an_answer_is_no_text(desk: Desk, open_window: Open) -> None:
     desk.script(calling("bash", command="touch made.txt"), {"text": "Done."})
     window = open_window()
@@ -110,16 +138,23 @@ def test_the_second_key_of_an_answer_is_no_text(desk: Desk, open_window: Open) -
 
 def test_the_menu_at_the_text_takes_back_and_cancels(desk: Desk, open_window: Open) -> None:
     edit = calling("edit_file", path=desk.name, old_string=OLD, new_string=NEW)
-    desk.script(edit, {"text": "Done."}, {"text": "Once upon a time " * 400, "delay": 0.3})
+    other = calling(
+        "edit_file", path=desk.name, old_string="import BLANKS", new_string="import BLANKS  # new"
+    )
+    story = {"text": "Once upon a time " * 400, "delay": 0.3}
+    desk.script(edit, {"text": "Done."}, other, story)
     window = open_window({"magentLsp.permission": {"edit_file": "allow"}})
     window.open(desk.name)
     chat = begun(window, "Improve it")
     chat.item("end", "1 edit applied").wait_for()
-    window.page.locator(".editor-instance .view-line").first.click()
-    window.context_menu("Magent", "Undo the Last Run")
-    chat.item("notice", "Undone: indent.py").wait_for()
-    chat.send("Tell me a story")
+    chat.send("Change something else and tell me a story")
     chat.item("text", "Once upon").wait_for()
+    window.page.locator(".editor-instance .view-line").first.click()
+    window.context_menu("Magent", "Undo the Last Run")  # it is still at work
+    chat.item("notice", "Undone: indent.py").wait_for()
+    text = window.text()
+    assert NEW in text
+    assert "# new" not in text
     window.page.locator(".editor-instance .view-line").first.click()
     window.context_menu("Magent", "Cancel What Runs")
     chat.item("end", "Cancelled").wait_for()

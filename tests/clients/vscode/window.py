@@ -82,8 +82,8 @@ class Window:
         """Type a text where the cursor is."""
         self.page.keyboard.type(text)
 
-    def quick_input(self, key: str) -> Locator:
-        """The box at the top that a key opens."""
+    def quick_input(self, key: str, text: str) -> None:
+        """Fill in the box at the top that a key opens."""
         making = self.page.locator("iframe.webview:not(.ready)").first
         making.wait_for(state="detached")  # it would swallow the key
         box = self.page.locator(".quick-input-widget input[type=text]")
@@ -92,16 +92,16 @@ class Window:
             self.press(key)
             try:
                 box.wait_for(timeout=5000)
+                box.fill(text, timeout=5000)
             except TimeoutError:
                 return False  # what took the cursor meanwhile has closed it: once more, as people do
-            return True
+            return box.is_visible()
 
         wait_until(opened, SECONDS, f"{key} opens a box")
-        return box
 
     def run(self, title: str) -> None:
         """Run a command by its title in the palette."""
-        self.quick_input("F1").fill(f">{title}")
+        self.quick_input("F1", f">{title}")
         row = self.chosen(title)
         row.wait_for()
         self.press("Enter")
@@ -110,7 +110,7 @@ class Window:
     def open(self, name: str) -> None:
         """Open a file of the workspace and click into it."""
         last = name.rpartition("/")[2]
-        self.quick_input("Control+p").fill(name)
+        self.quick_input("Control+p", name)
         self.chosen(last).wait_for()
         self.press("Enter")
         self.page.locator(f".tab.active[data-resource-name='{last}']").wait_for()
@@ -118,7 +118,7 @@ class Window:
 
     def select_lines(self, first: int, last: int) -> None:
         """Select whole lines, from 1."""
-        self.quick_input("Control+g").fill(f":{first}")
+        self.quick_input("Control+g", f":{first}")
         self.press("Enter")
         self.page.locator(".quick-input-widget").wait_for(state="hidden")
         self.press("Home", *["Shift+ArrowDown"] * (last - first), "Shift+End")

@@ -7,17 +7,27 @@ export interface Slash {
   description: string;
 }
 
+/** What VS Code keeps of a page, also when the view is moved and its page made anew. */
+export interface Kept {
+  getState(): { text: string } | undefined;
+  setState(state: { text: string }): void;
+}
+
 const MOST = 8;
 
 export class Composer {
-  commands: Slash[] = [];
+  private commands: Slash[] = [];
   private readonly input = element("input") as HTMLTextAreaElement;
   private readonly list = element("completions");
   private readonly place = element("place");
   private withPlace = true;
   private chosen = 0;
 
-  constructor(private readonly say: Say) {
+  constructor(
+    private readonly say: Say,
+    private readonly kept: Kept,
+  ) {
+    this.input.value = kept.getState()?.text ?? "";
     element("composer").addEventListener("submit", (event) => {
       event.preventDefault();
       this.send();
@@ -37,9 +47,20 @@ export class Composer {
     element("stop").addEventListener("click", () => say({ type: "cancel" }));
   }
 
-  focus(text?: string): void {
-    if (text) this.input.value = text;
+  focus(): void {
     this.input.focus();
+  }
+
+  /** Give a text back that nobody got; what was written since stays. */
+  restore(text: string): void {
+    this.input.value = [text, this.input.value].filter(Boolean).join("\n");
+    this.complete();
+  }
+
+  /** Complete these commands from now on, also where one is typed already. */
+  offer(commands: Slash[]): void {
+    this.commands = commands;
+    this.draw();
   }
 
   show(state: { running: boolean; agent: string; model: string; place: string; ready: boolean; starting: boolean }): void {
@@ -83,8 +104,13 @@ export class Composer {
   }
 
   private complete(): void {
+    this.keep();
     this.chosen = 0;
     this.draw();
+  }
+
+  private keep(): void {
+    this.kept.setState({ text: this.input.value });
   }
 
   private matches(): Slash[] {
@@ -117,6 +143,7 @@ export class Composer {
     const match = this.matches()[this.chosen];
     if (!match) return;
     this.input.value = `/${match.name} `;
+    this.keep();
     this.list.hidden = true;
     this.input.focus();
   }

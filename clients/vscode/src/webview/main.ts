@@ -3,16 +3,16 @@
 import type { Change, Item } from "../thread";
 import type { FromView, ToView } from "../view";
 import { Asking } from "./asking";
-import { Composer, element } from "./composer";
+import { Composer, element, type Kept } from "./composer";
 import { swallowChords } from "./chords";
 import { render, renderText } from "./render";
 
-declare function acquireVsCodeApi(): { postMessage(message: FromView): void };
+declare function acquireVsCodeApi(): { postMessage(message: FromView): void } & Kept;
 
 const api = acquireVsCodeApi();
 const say = (message: FromView): void => api.postMessage(message);
 const thread = element("thread");
-const composer = new Composer(say);
+const composer = new Composer(say, api);
 const asking = new Asking(element("questions"), say);
 const texts = new Map<string, string>();
 const stale = new Set<string>();
@@ -95,12 +95,13 @@ window.addEventListener("message", ({ data }: MessageEvent<ToView>) => {
       document.body.classList.toggle("running", data.running);
       return composer.show(data);
     case "commands":
-      composer.commands = data.commands;
-      return;
+      return composer.offer(data.commands);
     case "questions":
       return asking.show(data.questions);
     case "focus":
-      return composer.focus(data.text);
+      return composer.focus();
+    case "unsent":
+      return composer.restore(data.text);
   }
 });
 swallowChords();
