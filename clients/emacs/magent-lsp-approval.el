@@ -43,7 +43,15 @@ so that a key that was meant for another buffer never answers."
 
 (define-derived-mode magent-lsp-approval-mode special-mode "Magent asks"
   "What the agent wants to do, and the keys that answer.
-\\{magent-lsp-approval-mode-map}")
+\\{magent-lsp-approval-mode-map}"
+  (add-hook 'pre-command-hook #'magent-lsp--type-on nil t))
+
+(defun magent-lsp--type-on ()
+  "Have who typed when the question came, and types on, answer nothing."
+  (when-let ((came (and (not (consp last-command-event))
+                        (plist-get magent-lsp--request :came))))
+    (plist-put magent-lsp--request :came
+               (and (magent-lsp--unread-p came) (float-time)))))
 
 (defconst magent-lsp--keys
   '(("allow_once" . "y") ("allow_session" . "!") ("allow_always" . "a") ("reject" . "n"))
@@ -118,11 +126,10 @@ If SHORT, say them in few words."
 
 (defun magent-lsp--check-read (request)
   "Signal an error if REQUEST came by itself too late for a key to be meant for it."
-  (when-let ((came (plist-get request :came)))
-    (when (< (- (float-time) came) (min magent-lsp-pause magent-lsp--reading-time))
-      ;; A key that is held down is none either.
-      (magent-lsp--now request)
-      (user-error "This question has just come: wait a moment, then press the key again"))))
+  (when (magent-lsp--unread-p (plist-get request :came))
+    ;; A key that is held down is none either.
+    (magent-lsp--now request)
+    (user-error "This question has just come: wait a moment, then press the key again")))
 
 (defun magent-lsp-show-approval (conn &optional person)
   "Show the oldest permission request of CONN.

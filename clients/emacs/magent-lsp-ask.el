@@ -43,16 +43,20 @@ If it is quit, the answer is nil."
          (minibuffer-with-setup-hook #'magent-lsp--await-reading (funcall function))))
      ready-p)))
 
+(defun magent-lsp--unread-p (came)
+  "Return non-nil if a question that CAME by itself then cannot have been read yet.
+If it is nil, the person went there."
+  (and came (< (- (float-time) came) (min magent-lsp-pause magent-lsp--reading-time))))
+
 (defun magent-lsp--await-reading ()
   "Have the minibuffer take no key that cannot be meant for its question yet."
   (let ((came (float-time)))
     (add-hook 'pre-command-hook
               (lambda ()
-                (when came
-                  (setq came (and (< (- (float-time) came)
-                                     (min magent-lsp-pause magent-lsp--reading-time))
-                                  ;; A key that is held down is none either.
-                                  (float-time)))
+                ;; A click, or another frame, leaves the question; it does not answer it.
+                (when (and came (not (consp last-command-event)))
+                  ;; A key that is held down is none either.
+                  (setq came (and (magent-lsp--unread-p came) (float-time)))
                   (when came (setq this-command #'magent-lsp--too-early))))
               nil t)))
 

@@ -292,7 +292,8 @@ Interactively for the region, or for the line of point."
   "Go to where the agent asks for a permission, or proposes a text."
   (interactive)
   ;; A question of another project is announced here, too.
-  (let* ((conns (cons (magent-lsp-current) (hash-table-values magent-lsp--connections)))
+  (let* ((here (magent-lsp-current))
+         (conns (cons here (hash-table-values magent-lsp--connections)))
          (conn (or (seq-find (lambda (conn)
                                (and (magent-lsp--live-p conn)
                                     (or (magent-lsp-permissions conn)
@@ -300,7 +301,9 @@ Interactively for the region, or for the line of point."
                              conns)
                    (user-error "The agent waits for no answer"))))
     (if (magent-lsp-permissions conn)
-        (magent-lsp-show-approval conn t)
+        ;; That of another project may not be the one that was announced: it is to be read first.
+        (let ((magent-lsp-select-approval t))
+          (magent-lsp-show-approval conn (or (null here) (eq conn here))))
       (pop-to-buffer (magent-lsp-open-proposal conn)))))
 
 (defun magent-lsp-cancel ()

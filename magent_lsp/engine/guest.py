@@ -69,6 +69,11 @@ class Guest:
         """The workspace folders that let it in; all others are outside for it."""
         return tuple(self._folders())
 
+    @property
+    def takes(self) -> bool:
+        """Whether the run is not over."""
+        return self._takes
+
     def enter(self) -> None:
         """The run begins: its folders and rules are read now, and stay as they are."""
         self._begun = True

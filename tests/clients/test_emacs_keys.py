@@ -1,6 +1,7 @@
 """The Emacs client with real keys in a terminal."""
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -114,15 +115,20 @@ def test_a_row_of_questions_is_answered_key_by_key(desk: Desk, start: Start) -> 
     one = calling("edit_file", path=desk.name, **RENAME)
     two = calling("edit_file", path="README.md", old_string="A project", new_string="The project")
     desk.model.queue({"text": "Wait.", "calls": one["calls"] + two["calls"], "hold": True}, {"text": "Done."})
-    terminal = start(f"(setq magent-lsp-pause 0.1 magent-lsp--reading-time 0){TYPING}")
+    terminal = start(f"(setq magent-lsp-pause 0.1 magent-lsp--reading-time 5){TYPING}")
     prompt(terminal, "Rename both")
     terminal.wait("Wait.", 60)
     desk.model.release()
     terminal.wait("+def indentation")
     # From here on somebody types, but for the answers.
-    terminal.keys("F6", "y")
+    terminal.keys("C-c", "m", "p", "F6", "y")
     terminal.wait("+# The project")
-    terminal.keys("y")
+    # Who goes on with the text answers nothing, however long that takes.
+    end = time.monotonic() + 6
+    terminal.wait(lambda screen: terminal.type("l") or time.monotonic() > end)
+    terminal.keys("a")
+    terminal.wait("just come")
+    terminal.keys("C-c", "m", "p", "y")
     terminal.wait("2 of 2 edits applied")
     assert desk.file.read_text().startswith('"""')
     assert (desk.root / "README.md").read_text().startswith("# The project")

@@ -49,9 +49,11 @@ def test_a_message_that_a_dead_server_did_not_take_is_there_again(vim: Vim) -> N
     vim.keys("A long message<CR>of two lines<C-s>")
     vim.wait("vim.api.nvim_get_mode().mode == 'n'")
     assert vim.text(WRITE) == "\n"
+    vim.keys("i<CR>What is written since<Esc>")
+    vim.wait_text("since", WRITE)
     os.kill(pid, signal.SIGKILL)
     vim.wait_said("The server ended before it answered.")
-    assert vim.text(WRITE) == "A long message\nof two lines\n"
+    assert vim.text(WRITE) == "A long message\nof two lines\n\nWhat is written since\n"
 
 
 def test_undo_takes_back_what_a_run_edited_that_still_speaks_or_whose_server_crashed(

@@ -15,6 +15,20 @@ pytestmark = [pytest.mark.editor, pytest.mark.timeout(180)]
 
 README = "README.md"
 
+TOO_LATE = """
+local bufnr = vim.fn.bufnr(...)
+local uri, version = vim.uri_from_bufnr(bufnr), vim.lsp.util.buf_versions[bufnr]
+local start = { line = 0, character = 0 }
+local edits = { { range = { start = start, ['end'] = start }, newText = '# of an older text\\n' } }
+local change = { textDocument = { uri = uri, version = version }, edits = edits }
+local params = { edit = { documentChanges = { change } } }
+local context = { client_id = vim.lsp.get_clients({ bufnr = bufnr, name = 'magent_lsp' })[1].id }
+vim.api.nvim_buf_set_lines(bufnr, 0, 0, false, { '# just now' })
+local reply = require('magent_lsp.buffers').apply_edit(nil, params, context)
+return { reply.applied, vim.api.nvim_buf_get_lines(bufnr, 0, 1, false)[1] }
+"""
+"""An edit of before the last key."""
+
 
 @pytest.fixture
 def vim(desk: Desk) -> Iterator[Vim]:
@@ -78,6 +92,8 @@ def test_a_server_that_comes_back_is_told_what_is_typed_after_it(vim: Vim, desk:
     assert "# and ☃ later" in text
     assert text.count("# while it is dead") == 1
     change(vim, desk, 3)
+    # An edit that meets keys which the server is not told of yet changes nothing.
+    assert vim.lua(TOO_LATE, NAME) == [False, "# just now"]
     vim.lua("vim.cmd('edit!')")
     text = seen(vim, desk, desk.name, 4)
     assert UNSAVED not in text
@@ -128,7 +144,8 @@ def test_an_edit_of_unsaved_text_that_its_server_does_not_see_is_made_anew(vim: 
     file.write_text(disk)
     outer = vim.ready()
     vim.edit(file)
-    assert vim.ready() != outer
+    own = vim.ready()
+    assert own != outer
     vim.lua("vim.api.nvim_buf_set_lines(0, 0, 0, false, { '# not', '# saved' })")
     vim.edit(desk.file)
     edit = calling("edit_file", path="inner/in.py", old_string="b = 2", new_string="b = 20")
@@ -140,3 +157,8 @@ def test_an_edit_of_unsaved_text_that_its_server_does_not_see_is_made_anew(vim: 
     assert file.read_text() == disk
     root = "return require('magent_lsp.client').root_of(vim.fn.bufnr('in.py'))"
     assert vim.lua(root) == str(inner), "its own server is asked for it all the same"
+    vim.lua("vim.lsp.get_client_by_id(...):stop(true)", own)
+    vim.wait("#vim.lsp.get_clients({ name = 'magent_lsp' }) == 1")
+    assert vim.lua("return require('magent_lsp.client').find(vim.fn.bufnr('in.py'))") is None, (
+        "or begun again"
+    )

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import logging
 import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,6 +15,8 @@ from magent_lsp.core.events import PermissionRequested, RunEvent, RunFinished, T
 from magent_lsp.core.messages import ToolMessage, ToolStatus
 from magent_lsp.core.request import RunRequest
 from magent_lsp.engine.guest import GUEST_AGENT, Guest, GuestCall, with_words
+
+logger = logging.getLogger(__name__)
 
 Waiting = Callable[[str], None]
 """Told in words that a call waits for the person."""
@@ -71,13 +74,22 @@ class Visit:
 
     def renew(self) -> None:
         """Folders or rules may be others now: what is not at work is done in a run that sees them."""
-        guest, app = self._guest, self._house.app
-        if guest is None:
+        guest = self._guest
+        if guest is None or not guest.takes:
             return
-        if (app.configuration.load(self.folder), guest.folders, app.folders) == guest.read:
+        if self._in_force(guest) == guest.read:
             return  # a file was saved that says nothing new: the burst is one run, and its reads go on
         for call in guest.retire():
             self._hand_in(call)
+
+    def _in_force(self, guest: Guest) -> object:
+        """What a run that began now would read; what is like nothing else if that cannot be had."""
+        app = self._house.app
+        try:
+            return app.configuration.load(self.folder), guest.folders, app.folders
+        except (OSError, MagentError):
+            logger.exception("the settings of %s cannot be read", self.folder)
+            return object()
 
     def stop(self) -> None:
         """End what is at work; each call gets its answer."""

@@ -182,7 +182,8 @@ async def test_a_file_that_changes_no_rule_holds_up_no_read(tmp_path: Path) -> N
             (line,) = client.progress.values()
             words = "waiting for you: claude-code: Edit a.py"
             await client.until(lambda: line[-1].get("message") == words)
-            assert not any("waiting for claude-code" in str(each) for each in line)
+            said = [each.get("message") for each in line]
+            assert "waiting for claude-code" not in said[said.index(words) :]
             await client.command("magent.respond", requestId=request["requestId"], reply="allow_once")
             assert not (await first).failed
             (run,) = (await client.command("magent.status"))["runs"]

@@ -6,6 +6,12 @@ local M = {}
 -- The buffers that are listened to.
 local heard = {}
 
+-- Those with a change that the servers are not told of yet.
+local behind = {}
+
+-- The buffers that were shown to a server of another project.
+M.shown = {}
+
 local ENDINGS = { dos = '\r\n', mac = '\r' }
 
 local function text_of(bufnr)
@@ -21,6 +27,7 @@ end
 
 ---Sends them the whole text of a buffer, if Neovim has not told them of its last change.
 local function tell(bufnr)
+  behind[bufnr] = nil
   local tick, versions = vim.api.nvim_buf_get_changedtick(bufnr), vim.lsp.util.buf_versions
   if versions[bufnr] == tick then
     return
@@ -52,6 +59,7 @@ function M.listen(bufnr)
     on_lines = function(_, _, tick)
       deaf = vim.lsp.util.buf_versions[bufnr] ~= tick
       if deaf then
+        behind[bufnr] = true
         tell_soon()
       end
     end,
@@ -61,7 +69,7 @@ function M.listen(bufnr)
       end
     end,
     on_detach = function()
-      heard[bufnr] = nil
+      heard[bufnr], behind[bufnr], M.shown[bufnr] = nil, nil, nil
       for _, server in ipairs(servers(bufnr)) do
         vim.lsp.buf_detach_client(bufnr, server.id)
       end
@@ -69,7 +77,7 @@ function M.listen(bufnr)
   })
 end
 
----The buffer with unsaved text that an edit would change though its server does not see that; nil if there is none.
+---The buffer that an edit would change though its server does not see its text; nil if there is none.
 local function unseen(edit, id)
   local uris = vim.tbl_keys(edit.changes or {})
   for _, change in ipairs(edit.documentChanges or {}) do
@@ -79,17 +87,22 @@ local function unseen(edit, id)
   end
   for _, uri in ipairs(uris) do
     local bufnr = vim.uri_to_bufnr(uri)
-    if vim.bo[bufnr].modified and not vim.lsp.buf_is_attached(bufnr, id) then
+    if behind[bufnr] or vim.bo[bufnr].modified and not vim.lsp.buf_is_attached(bufnr, id) then
       return bufnr
     end
   end
 end
 
----`workspace/applyEdit`: what was worked out for the text on the disk does not fit one that is not saved. The server
----is shown that, such as a file of a project within its own, and makes the edit anew.
+---`workspace/applyEdit`: what was worked out for the text on the disk does not fit one that is not saved. The server is
+---shown that, such as a file of a project within its own, and makes the edit anew. So it does after keys that it is not
+---told of yet; Neovim looks for them only where its own listener is.
 function M.apply_edit(err, params, context)
   local bufnr = not err and unseen(params.edit, context.client_id)
-  if bufnr then
+  if bufnr and behind[bufnr] then
+    tell(bufnr)
+    return { applied = false, failureReason = 'It has a newer version, which the server sees only now.' }
+  elseif bufnr then
+    M.shown[bufnr] = true
     vim.lsp.buf_attach_client(bufnr, context.client_id)
     return { applied = false, failureReason = 'It has unsaved text, which the server sees only now.' }
   end

@@ -132,6 +132,8 @@ function M.winbar()
   return (' %s'):format(table.concat(parts, ' · ')):gsub('%%', '%%%%')
 end
 
+local input_buffer
+
 local function placeholder()
   vim.api.nvim_buf_clear_namespace(input, space, 0, -1)
   local lines = vim.api.nvim_buf_get_lines(input, 0, 2, false)
@@ -169,10 +171,11 @@ function M.say(text, extra, where)
     client = where.client,
     failed = function(message)
       client.say(message, 'ERROR')
-      -- What was written must not be lost.
-      if input and vim.api.nvim_buf_get_lines(input, 0, -1, false)[1] == '' then
-        vim.api.nvim_buf_set_lines(input, 0, -1, false, vim.split(text, '\n'))
-      end
+      -- What was written must not be lost, nor what was written since.
+      local writing = input_buffer()
+      local since = table.concat(vim.api.nvim_buf_get_lines(writing, 0, -1, false))
+      vim.api.nvim_buf_set_lines(writing, 0, since == '' and -1 or 0, false, vim.split(text, '\n'))
+      placeholder()
     end,
   })
 end
@@ -232,7 +235,7 @@ local function set_keys(bufnr, writing)
   end
 end
 
-local function input_buffer()
+function input_buffer()
   if input and vim.api.nvim_buf_is_loaded(input) then
     return input
   elseif input and vim.api.nvim_buf_is_valid(input) then

@@ -69,6 +69,7 @@ function M.ended(id, code, signal)
   for _, continue in ipairs(queue) do
     continue(nil, 'The server did not start; `:checkhealth magent_lsp` says more.')
   end
+  require('magent_lsp.runs').lost(id)
   -- Neovim calls nobody back for a server that has gone.
   local failed = unanswered[id] or {}
   unanswered[id] = nil
@@ -78,7 +79,6 @@ function M.ended(id, code, signal)
       fail('The server ended before it answered.')
     end
   end
-  require('magent_lsp.runs').lost(id)
   if vim.v.exiting == vim.NIL and (code ~= 0 or signal ~= 0) and signal ~= 15 then
     local why = signal ~= 0 and ('signal %d'):format(signal) or ('exit code %d'):format(code)
     M.say(('The server ended (%s). The next `:Magent` starts it again.'):format(why), 'WARN')
@@ -151,8 +151,10 @@ end
 ---The client that serves a buffer, that of its own project if there are several; nil if none runs.
 local function server_of(bufnr)
   local all = alive({ bufnr = bufnr })
-  local own = #all > 1 and serving(M.config(bufnr).root_dir)
-  return own or all[1]
+  -- One that was only shown it must not take the place of its own.
+  local shown = require('magent_lsp.buffers').shown[bufnr]
+  local own = (shown or #all > 1) and serving(M.config(bufnr).root_dir)
+  return own or not shown and all[1] or nil
 end
 
 ---Has the server of a file's project, if it runs, see that file.
