@@ -84,7 +84,7 @@ def test_a_question_takes_no_keys_from_whoever_types(desk: Desk, open_window: Op
     desk.model.queue({**ask, "text": ["I ", "ask."], "hold": True}, {"text": "Done."})
     window = open_window()
     chat = started(window)
-    chat.item("text", "I").wait_for()
+    desk.wait_requests(1)
     input = chat.frame.locator("#input:focus")
     window.type("first ")
     desk.model.release()

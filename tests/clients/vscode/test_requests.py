@@ -101,7 +101,8 @@ def test_a_key_for_a_proposed_text_allows_no_command_of_another_conversation(
     desk.model.queue(command, words, {"text": "Done."})
     window = open_window()
     window.open(desk.name)
-    begun(window, "Do the long thing").item("text", "I").wait_for()
+    begun(window, "Do the long thing")
+    desk.wait_requests(1)  # each conversation gets the reply that is meant for it
     window.run("Magent: New Conversation")
     window.chat.send("Write a commit message")
     chat = window.chat
