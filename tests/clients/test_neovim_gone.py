@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.clients.neovim.plugin import NAME, answer, changing, config, ends, line_of, magent
+from tests.clients.neovim.plugin import NAME, answer, changing, ends, line_of, magent, opened
 from tests.clients.neovim.vim import Vim
 from tests.support.editors import Desk, calling, wait_until
 
@@ -18,13 +18,8 @@ WRITE = "magent://write"
 @pytest.fixture
 def vim(desk: Desk) -> Iterator[Vim]:
     """Neovim with the plugin, in the desk's file."""
-    editor = Vim(desk, config(desk))
-    try:
-        editor.edit(desk.file)
-        editor.ready()
+    with opened(desk) as editor:
         yield editor
-    finally:
-        editor.close()
 
 
 def write(vim: Vim) -> None:
@@ -132,3 +127,11 @@ def test_the_conversation_works_again_after_its_buffers_were_deleted(vim: Vim, d
     assert "Second." in text
     buffer = "vim.bo[vim.fn.bufnr('magent://' .. require('magent_lsp.chat').session)]"
     assert vim.lua(f"return {{ {buffer}.buftype, {buffer}.modifiable }}") == ["nofile", False]
+
+
+def test_a_conversation_that_is_opened_again_at_once_stays(vim: Vim) -> None:
+    vim.lua("local chat = require('magent_lsp.chat') chat.open() chat.close() chat.open()")
+    # What the first two windows left for later has been done when this has.
+    vim.lua("vim.schedule(function() _G.later = true end)")
+    vim.wait("_G.later")
+    assert vim.lua("return vim.fn.bufwinid(...) ~= -1", WRITE)

@@ -17,6 +17,7 @@ from tests.clients.neovim.plugin import (
     ends,
     line_of,
     magent,
+    opened,
 )
 from tests.clients.neovim.vim import OTHER, Vim, lua_list, seen_by_other
 from tests.support.editors import Desk, calling, wait_until
@@ -27,15 +28,10 @@ pytestmark = pytest.mark.editor
 @pytest.fixture
 def vim(desk: Desk) -> Iterator[Vim]:
     """Neovim with the plugin, in the desk's file, with a line that is not saved."""
-    editor = Vim(desk, config(desk))
-    try:
-        editor.edit(desk.file)
-        editor.ready()
+    with opened(desk) as editor:
         editor.keys(f"O{UNSAVED}<Esc>")
         editor.wait_text(UNSAVED)
         yield editor
-    finally:
-        editor.close()
 
 
 @pytest.mark.covers("edit", "unsaved text")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.clients.neovim.plugin import answer, changing, config, ends, magent
+from tests.clients.neovim.plugin import answer, changing, ends, magent, opened
 from tests.clients.neovim.terminal import start, write
 from tests.clients.neovim.vim import Vim
 from tests.support.editors import Desk, Tmux, calling
@@ -53,13 +53,8 @@ end
 @pytest.fixture
 def vim(desk: Desk) -> Iterator[Vim]:
     """Neovim with the plugin, in the desk's file."""
-    editor = Vim(desk, config(desk) + PROPOSAL)
-    try:
-        editor.edit(desk.file)
-        editor.ready()
+    with opened(desk, PROPOSAL) as editor:
         yield editor
-    finally:
-        editor.close()
 
 
 def told(desk: Desk) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.clients.neovim.plugin import NAME, UNSAVED, answer, changing, config, ends, line_of, magent
+from tests.clients.neovim.plugin import NAME, UNSAVED, answer, changing, config, ends, line_of, magent, opened
 from tests.clients.neovim.vim import Vim
 from tests.support.editors import Desk, calling
 
@@ -33,14 +33,9 @@ return { reply.applied, vim.api.nvim_buf_get_lines(bufnr, 0, 1, false)[1] }
 @pytest.fixture
 def vim(desk: Desk) -> Iterator[Vim]:
     """Neovim with the plugin, in the desk's file, with a line that is not saved."""
-    editor = Vim(desk, config(desk))
-    try:
-        editor.edit(desk.file)
-        editor.ready()
+    with opened(desk) as editor:
         type_line(editor, UNSAVED)
         yield editor
-    finally:
-        editor.close()
 
 
 def type_line(vim: Vim, line: str) -> None:

@@ -1,5 +1,7 @@
 """The Neovim plugin as a person has set it up who wants questions at once, and how it is used."""
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from tests.clients.neovim.vim import PLUGIN, Vim, lua_list
@@ -38,6 +40,18 @@ NAME = "indent.py"
 def config(desk: Desk) -> str:
     """What such a person has in `init.lua`; the tests look at it by functions in `_G`."""
     return CONFIG.format(plugin=PLUGIN, server=lua_list(desk.server))
+
+
+@contextlib.contextmanager
+def opened(desk: Desk, more: str = "") -> Iterator[Vim]:
+    """Such a person's Neovim, with more in `init.lua` if given, in the desk's file; closed in the end."""
+    editor = Vim(desk, config(desk) + more)
+    try:
+        editor.edit(desk.file)
+        editor.ready()
+        yield editor
+    finally:
+        editor.close()
 
 
 def line_of(desk: Desk) -> str:

@@ -236,11 +236,8 @@ local function set_keys(bufnr, writing)
 end
 
 function input_buffer()
-  if input and vim.api.nvim_buf_is_loaded(input) then
+  if transcript.intact(input) then
     return input
-  elseif input and vim.api.nvim_buf_is_valid(input) then
-    -- `:bdelete` took its options and keys, and left the name.
-    vim.api.nvim_buf_delete(input, { force = true })
   end
   input = vim.api.nvim_create_buf(false, true)
   vim.api.nvim_buf_set_name(input, 'magent://write')
@@ -282,12 +279,17 @@ local function open_windows()
   vim.api.nvim_win_set_buf(lower, input_buffer())
   dress(lower)
   vim.wo[lower].winfixheight, vim.wo[lower].winbar = true, ' Write'
-  view = { transcript = upper, input = lower }
-  -- When one of the two is closed, the other goes as well.
+  local opened = { transcript = upper, input = lower }
+  view = opened
+  -- When one of the two is closed, the other goes as well; not two that were opened since.
   vim.api.nvim_create_autocmd('WinClosed', {
     pattern = { tostring(upper), tostring(lower) },
     once = true,
-    callback = vim.schedule_wrap(M.close),
+    callback = vim.schedule_wrap(function()
+      if view == opened then
+        M.close()
+      end
+    end),
   })
 end
 

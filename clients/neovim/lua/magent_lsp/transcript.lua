@@ -48,14 +48,21 @@ local STOPPED = {
 ---@type table<string, magent.Transcript>
 local transcripts = {}
 
+---A buffer of ours if it is as it was made; else nil, and it is gone: `:bdelete` takes its text, options and keys, and
+---leaves the name.
+function M.intact(bufnr)
+  if bufnr and vim.api.nvim_buf_is_loaded(bufnr) then
+    return bufnr
+  elseif bufnr and vim.api.nvim_buf_is_valid(bufnr) then
+    vim.api.nvim_buf_delete(bufnr, { force = true })
+  end
+end
+
 ---The transcript of a session, made if need be.
 function M.of(session)
   local found = transcripts[session]
-  if found and vim.api.nvim_buf_is_loaded(found.bufnr) then
+  if found and M.intact(found.bufnr) then
     return found
-  elseif found and vim.api.nvim_buf_is_valid(found.bufnr) then
-    -- `:bdelete` took its text, options and keys, and left the name.
-    vim.api.nvim_buf_delete(found.bufnr, { force = true })
   end
   local bufnr = vim.api.nvim_create_buf(false, true)
   vim.api.nvim_buf_set_name(bufnr, 'magent://' .. session)
