@@ -325,7 +325,7 @@ The question is REQUEST of CONN, by default the one that is meant here."
 (defun magent-lsp--drop-questions (conn)
   "Put away what CONN, whose server has ended, has asked."
   (magent-lsp--close-approval conn)
-  (when-let ((buffer (get-buffer (format "*%s*" (jsonrpc-name conn)))))
+  (when-let ((buffer (get-buffer (magent-lsp--conversation-buffer conn))))
     (with-current-buffer buffer
       (dolist (request (magent-lsp-permissions conn))
         (magent-lsp--over request "not answered"))))

@@ -118,9 +118,13 @@
     (truncate-string-to-width (or (cdar (magent-lsp-progress conn)) "working")
                               width nil nil "…")))
 
+(defun magent-lsp--conversation-buffer (conn)
+  "Return the name of the conversation buffer of CONN."
+  (format "*%s*" (jsonrpc-name conn)))
+
 (defun magent-lsp-conversation (conn)
   "Return the conversation buffer of CONN."
-  (let ((buffer (get-buffer-create (format "*%s*" (jsonrpc-name conn)))))
+  (let ((buffer (get-buffer-create (magent-lsp--conversation-buffer conn))))
     (with-current-buffer buffer
       (unless (derived-mode-p 'magent-lsp-conversation-mode)
         (magent-lsp-conversation-mode))
@@ -315,7 +319,7 @@ FOLDED says whether a new one is folded; INDENT is its indentation."
              (when (eq conn (overlay-get overlay 'magent-lsp-connection))
                (magent-lsp--unhighlight run)))
            (copy-hash-table magent-lsp--highlights))
-  (when-let ((buffer (get-buffer (format "*%s*" (jsonrpc-name conn)))))
+  (when-let ((buffer (get-buffer (magent-lsp--conversation-buffer conn))))
     (with-current-buffer buffer
       (magent-lsp--line "the server has ended" 'warning))))
 

@@ -136,7 +136,7 @@ class Driver:
             run.snapshot = await asyncio.to_thread(self._load, run.session.folder)
             run.agent = choose_agent(run.request, run.session, run.snapshot, child=False)
         if run.guest is not None:
-            run.guest.read = (run.snapshot, run.guest.folders, self._folders())
+            run.guest.read = run.guest.in_force(run.snapshot, self._folders())
         run.trace.spans = self._telemetry.of(run.settings)
         run.budget = budget_of(run)
         run.hooks = self._session_hooks.of(run)

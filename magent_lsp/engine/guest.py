@@ -74,6 +74,10 @@ class Guest:
         """Whether the run is not over."""
         return self._takes
 
+    def in_force(self, snapshot: object, folders: Sequence[Path]) -> object:
+        """What a run of it goes by; equal to what another one did if nothing has changed."""
+        return snapshot, self.folders, tuple(folders)
+
     def enter(self) -> None:
         """The run begins: its folders and rules are read now, and stay as they are."""
         self._begun = True

@@ -11,6 +11,7 @@ from magent_lsp.core.edits import CreateFile, DeleteFile, FileEdit, TextEdits
 from magent_lsp.core.errors import MagentError
 from magent_lsp.core.request import Comparison, PermissionOption, PermissionReply, PermissionRequest
 from magent_lsp.core.tool import Proposal, Subject
+from magent_lsp.engine.asking import WAITING
 from magent_lsp.engine.hooks import ToolUse
 from magent_lsp.engine.run import Run
 from magent_lsp.permissions.decision import Decision
@@ -92,7 +93,7 @@ async def _ask(
     run: Run, request: PermissionRequest, subjects: Sequence[Subject], raised: str
 ) -> PermissionReply:
     before, doing = run.state, run.doing
-    run.state, run.doing = "waiting", "waiting for you"
+    run.state, run.doing = "waiting", WAITING
     run.hooks.tell(
         "Notification",
         "permission_prompt",

@@ -23,6 +23,7 @@ from magent_lsp.core.events import (
     TodoUpdated,
     ToolCallEvent,
 )
+from magent_lsp.core.request import PermissionRequest
 from magent_lsp.core.session import step_of
 from magent_lsp.permissions.tools import OUTSIDE
 
@@ -52,6 +53,11 @@ THINKING = "thinking"
 WRITING = "writing the answer"
 
 
+def waiting_words(request: PermissionRequest) -> str:
+    """That the person is waited for, and for what."""
+    return f"waiting for you: {request.title}"
+
+
 def say(event: RunEvent) -> str | None:
     """What is going on after an event, in a few words; None if nothing new is."""
     match event:
@@ -64,7 +70,7 @@ def say(event: RunEvent) -> str | None:
         case TextDeltaEvent():
             return WRITING
         case PermissionRequested(request=request):
-            return f"waiting for you: {request.title}"
+            return waiting_words(request)
         case ToolCallEvent(phase="finished"):
             return THINKING
         case ToolCallEvent():

@@ -18,7 +18,7 @@ from magent_lsp.core.events import (
 )
 from magent_lsp.core.session import step_of
 from magent_lsp.lsp.outcomes import Outcomes, closing_words
-from magent_lsp.lsp.progress import THINKING, WRITING, Progress, say
+from magent_lsp.lsp.progress import THINKING, WRITING, Progress, say, waiting_words
 from magent_lsp.lsp.protocol import EVENT, event_params
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Watch:
         root = self._root(event.run_id)
         asked = next((each for each in self._edge.app.pending() if each.run_id == root), None)
         if asked is not None:  # whatever goes on beside it
-            words = f"waiting for you: {asked.title}"
+            words = waiting_words(asked)
         elif root != event.run_id:
             words = f"subagent: {words}"
         self.progress.report(root, words)

@@ -86,7 +86,7 @@ class Visit:
         """What a run that began now would read; what is like nothing else if that cannot be had."""
         app = self._house.app
         try:
-            return app.configuration.load(self.folder), guest.folders, app.folders
+            return guest.in_force(app.configuration.load(self.folder), app.folders)
         except (OSError, MagentError):
             logger.exception("the settings of %s cannot be read", self.folder)
             return object()
