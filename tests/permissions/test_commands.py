@@ -4,14 +4,9 @@ import pytest
 
 from magent_lsp.core.request import Scope
 from magent_lsp.core.tool import Verdict
-from tests.support.permissions import bash, layer, place, policy
+from tests.support.permissions import bash, commands, layer, place, policy
 
-
-def _commands(text: str) -> list[str]:
-    return [each.strip() for each in text.strip().splitlines() if each.strip()]
-
-
-READING = _commands("""
+READING = commands("""
 ls -la
 cat a.py
 head -n 5 a.py
@@ -109,7 +104,7 @@ def test_commands_that_read_are_not_asked(command: str) -> None:
     assert decision.verdict == "allow", decision.explain()
 
 
-CHANGING = _commands("""
+CHANGING = commands("""
 make
 npm test
 pytest
@@ -255,7 +250,7 @@ def test_plan_and_scoped_runs_may_read(command: str) -> None:
     assert bash(command, policy(scope=Scope(kind="directory", path=place().cwd))).verdict == "allow"
 
 
-STILL_ASKED = _commands("""
+STILL_ASKED = commands("""
 C=rm; $C x
 {rm,-rf,x}
 bash -c "$X"
@@ -323,83 +318,3 @@ def test_allow_means_allow_for_what_can_be_seen(command: str) -> None:
 def test_a_rule_that_names_a_dangerous_flag_allows_it(pattern: str, command: str, verdict: Verdict) -> None:
     rules = policy({"bash": {"*": "ask", pattern: "allow"}, "edit": "allow"})
     assert bash(command, rules).verdict == verdict
-
-
-DESTROYING = _commands("""
-git reset --hard
-git reset --hard HEAD~1
-git reset --har
-git checkout -- a
-git checkout .
-git checkout -f
-git checkout HEAD -- a
-git restore a
-git switch -f main
-git clean -fd
-git clean -fdx
-git push --force
-git push -f
-git push -uf origin x
-git push --force-with-lease
-git push origin +main
-git push origin :main
-git push --mirror
-git push --delete origin x
-git branch -D x
-git stash drop
-git stash clear
-git filter-branch
-git --no-pager reset --hard
-git -C x reset --hard
-sudo git reset --hard
-env A=b git reset --hard
-bash -c 'git reset --hard'
-ls && git clean -f
-rm -rf /
-rm -rf ~
-rm -rf $HOME
-rm -rf .
-rm -rf ./
-rm -rf ..
-rm -rf /ws
-rm -rf /ws/
-rm -rf /home
-rm -rf /*
-rm -rf ~/*
-rm -rf *
-rm -rf ./*
-rm -rf "$X"/
-rm -rf "$X"/bin
-rm -rf $X
-rm -rf src/..
-sudo rm -rf /
-rm -rf .git
-rm -rf --no-preserve-root /
-cd / && rm -rf ws
-/bin/rm -rf /
-find . -exec rm -rf / \\;
-""")
-
-
-@pytest.mark.parametrize("command", DESTROYING)
-def test_what_destroys_work_is_always_asked(command: str) -> None:
-    rules = policy({"bash": {"*": "allow"}, "edit": "allow"}, layer("grant", {"bash": "allow"}))
-    decision = bash(command, rules)
-    assert (decision.verdict, decision.protected) == ("ask", True), decision.explain()
-    assert decision.grants == ()
-
-
-def test_an_explicit_allow_on_the_command_line_opens_it() -> None:
-    given = {"bash": {"git reset *": "allow"}}
-    rules = policy(None, layer("environment", given), allow=given)
-    assert bash("git reset --hard", rules).verdict == "allow"
-    assert bash("git clean -f", rules).protected
-
-
-@pytest.mark.parametrize(
-    "command",
-    ["git reset HEAD a", "git checkout main", "git clean -n", "git push", "git restore --staged a", "rm a"],
-)
-def test_ordinary_work_with_git_is_an_ordinary_question(command: str) -> None:
-    decision = bash(command, policy())
-    assert (decision.verdict, decision.protected) == ("ask", False)

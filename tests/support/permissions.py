@@ -114,3 +114,8 @@ def named(tool: str, value: str = "", rules: Policy | None = None) -> Decision:
     """The decision on a name, a URL or nothing."""
     kind = "url" if tool == "fetch" else "name" if value else "none"
     return judge([Subject(tool=tool, kind=kind, value=value)], rules or policy(), place())
+
+
+def commands(text: str) -> list[str]:
+    """One a line."""
+    return [each.strip() for each in text.strip().splitlines() if each.strip()]
