@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 SHORT = 300
 """A text up to this length fits a message when edits are the real outcome."""
 
+LINE = 100
+"""A longer line may be cut off where messages are one line of the screen, as in Helix and Vim."""
+
 KEPT = 100
 """Answer documents that stay in the state directory."""
 
@@ -79,7 +82,8 @@ class Outcomes:
 
     async def _open(self, run_id: str, run: "Watched", text: str) -> None:
         said = text.rstrip()
-        if self._edge.can_show_documents or "\n" in said:  # which a message may not show as it is
+        # Which a message may not show as it is:
+        if self._edge.can_show_documents or "\n" in said or len(said) > LINE:
             try:
                 path = await self.keep(run_id, run.prompt, text)
             except UserError as error:

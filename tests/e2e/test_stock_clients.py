@@ -80,10 +80,19 @@ async def test_cancel_by_code_action(tmp_path: Path, stock: Stock) -> None:
         assert buffer.text == TEXT.replace(OLD, NEW), "it works on afterwards"
 
 
+ANSWERS = {
+    "several-lines": "It greets:\n\n```python\ngreet('x')\n```\n",
+    "a-long-line": "It greets. " * 40 + "greet('x')",
+}
+
+
 @each
-async def test_an_answer_of_several_lines_can_be_read(tmp_path: Path, stock: Stock) -> None:
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+async def test_an_answer_that_a_line_does_not_hold_can_be_read(
+    tmp_path: Path, stock: Stock, answer: str
+) -> None:
     """Where a client has no way to open it, the message says where it is."""
-    script = [{"text": "It greets:\n\n```python\ngreet('x')\n```\n"}]
+    script = [{"text": answer}]
     async with at_stock(tmp_path, stock, script=script, files={"a.py": TEXT}) as person:
         client = person.client
         buffer = client.open("a.py")
@@ -96,6 +105,7 @@ async def test_an_answer_of_several_lines_can_be_read(tmp_path: Path, stock: Sto
         assert "greet('x')" in path.read_text()
         one_line = stock in (VIM_LSP, YEGAPPAN)
         assert any("\n" in text for _, text in client.messages) != one_line
+        assert not one_line or text.startswith("It is in "), "a line of its own, the last"
         assert "greet('x')" in "\n".join(text for _, text in client.messages)
 
 
