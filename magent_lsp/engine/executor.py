@@ -40,6 +40,9 @@ Delegate = Callable[[str, str, bool, Callable[[str], None]], Awaitable[ToolResul
 
 CANCELLED = "Cancelled before it was done."
 
+LONGEST_NAME = 64
+"""Characters of a tool's name that are shown; providers take no more."""
+
 
 class Executor:
     """Executes the calls of one run."""
@@ -236,7 +239,7 @@ class Executor:
     def _started(self, call: ToolCall, prepared: Prepared | None) -> None:
         run = self._run
         step = step_of(run.session.todos)
-        title = prepared.title if prepared else call.name
+        title = prepared.title if prepared else _named(call)
         run.state, run.doing = "working", f"{title} ({step})" if step else title
         self._event("started", call, prepared, "pending")
 
@@ -290,15 +293,20 @@ class Executor:
             ToolCallEvent(
                 phase=phase,
                 tool_call_id=call.id,
-                name=call.name,
+                name=_named(call),
                 kind=prepared.tool.kind if prepared else "other",
-                title=prepared.title if prepared else call.name,
+                title=prepared.title if prepared else _named(call),
                 status=status,
                 arguments=shown_arguments(call) if phase == "started" else None,
                 output=output,
                 paths=paths_of(prepared.subjects) if prepared else (),
             )
         )
+
+
+def _named(call: ToolCall) -> str:
+    """What people are told that a call is named: a model may name any text, of many lines too."""
+    return one_line(call.name)[:LONGEST_NAME]
 
 
 async def _reporting(
