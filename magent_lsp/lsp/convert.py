@@ -108,6 +108,32 @@ def line_edits(edit: TextEdits) -> list[types.TextEdit]:
     return result
 
 
+def before_last_break(text: str, edits: list[types.TextEdit]) -> list[types.TextEdit]:
+    """Line edits of the text that give the same, and leave the line break at its end alone.
+
+    For a client that has no place behind that break; one that takes it away altogether stays as it is.
+    """
+    broken = _last_break(edits[-1].new_text) if edits else ""
+    starts = line_starts(text)
+    if not broken or edits[-1].range.end != _place(text, starts, len(starts)):
+        return edits
+    *rest, last = edits
+    new = last.new_text.removesuffix(broken)
+    if not text:
+        return [types.TextEdit(range=last.range, new_text=new)]
+    if _last_break(text) != broken:
+        return edits
+    line = text[starts[-2] :].removesuffix(broken)
+    before = types.Position(line=len(starts) - 2, character=units_of(line))
+    if last.range.start == last.range.end:
+        return [*rest, types.TextEdit(range=types.Range(before, before), new_text=broken + new)]
+    return [*rest, types.TextEdit(range=types.Range(last.range.start, before), new_text=new)]
+
+
+def _last_break(text: str) -> str:
+    return "\r\n" if text.endswith("\r\n") else text[-1:] if text.endswith(("\n", "\r")) else ""
+
+
 def _offset(text: str, starts: list[int], line: int) -> int:
     return starts[line] if line < len(starts) else len(text)
 

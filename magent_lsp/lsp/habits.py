@@ -23,7 +23,10 @@ class Habits:
     """It tells of all changes before it answers a dialog, and answers one without buttons at once (vim-lsp);
     otherwise it tells late, and of nothing while the person inserts text."""
     one_line: bool = False
-    """It shows a message as one line, whatever the message holds (Helix, vim-lsp, yegappan/lsp)."""
+    """It shows a message as one line, whatever the message holds (Helix, kakoune-lsp, vim-lsp,
+    yegappan/lsp)."""
+    keeps_last_break: bool = False
+    """It has no place behind the line break at a text's end: what goes there lands before (kakoune-lsp)."""
     one_completion: bool = False
     """Completion of a server shuts out all other of a buffer, even if it never finds one (Eglot)."""
     vouches: bool = False
@@ -37,7 +40,7 @@ _NAMED: Final[Mapping[str, Habits]] = {
     "neovim": Habits(drops_stale=True, versions_from_one=True),
     "coc.nvim": Habits(first_is_default=True),
     "helix": Habits(first_is_default=True, one_line=True),
-    "kakoune-lsp": Habits(first_is_default=True),
+    "kakoune-lsp": Habits(first_is_default=True, one_line=True, keeps_last_break=True),
     "vim-lsp": Habits(only_first_button=True, told_by_dialog=True, one_line=True),
     "vim": Habits(one_line=True),
 }

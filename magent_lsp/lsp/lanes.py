@@ -26,7 +26,7 @@ from magent_lsp.core.edits import (
 from magent_lsp.core.errors import ToolError
 from magent_lsp.core.views import to_lf
 from magent_lsp.lsp.buffers import Buffers, on_disk
-from magent_lsp.lsp.convert import line_edits, takes, to_uri, workspace_edit
+from magent_lsp.lsp.convert import before_last_break, line_edits, takes, to_uri, workspace_edit
 from magent_lsp.lsp.delivery import Delivery
 from magent_lsp.lsp.documents import OpenDocument
 from magent_lsp.lsp.habits import Habits
@@ -145,6 +145,8 @@ class Lanes:
             return _failed(edit, "rejected", why)
         uri, before = document.uri, edit.before
         hunks = await in_thread(line_edits, edit)
+        if self._habits.keeps_last_break:
+            hunks = before_last_break(before, hunks)
 
         def unchanged() -> bool:
             current = self._buffers.by_uri(uri)

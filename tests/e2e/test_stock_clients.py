@@ -8,9 +8,24 @@ from typing import Any
 import pytest
 
 from magent_lsp.lsp.chat.stream import LANDING
+from tests.support.chat import Talk
 from tests.support.lsp_client import ResponseError, editor
 from tests.support.lsp_profiles import VSCODE, Profile
-from tests.support.stock import ALE, COC, KATE, STOCK, VIM_LSP, YEGAPPAN, Stock, at_stock
+from tests.support.model_server import ModelServer
+from tests.support.stage import Stage
+from tests.support.stock import (
+    ALE,
+    COC,
+    HELIX,
+    HELIX_25_01,
+    KAKOUNE,
+    KATE,
+    STOCK,
+    VIM_LSP,
+    YEGAPPAN,
+    Stock,
+    at_stock,
+)
 
 TEXT = "def greet(name):\n    return 'hi ' + name\n\n\nprint(greet('you'))\n"
 UNSAVED = TEXT + "# not on the disk 🦄\n"
@@ -97,13 +112,13 @@ async def test_an_answer_that_a_line_does_not_hold_can_be_read(
         client = person.client
         buffer = client.open("a.py")
         await person.choose(buffer, "Magent: Explain")
-        if stock is COC:
+        if stock in (COC, HELIX):
             await client.until(lambda: client.shown)
             return
         [text] = await client.until(lambda: [text for _, text in client.messages if "It is in " in text])
         path = Path(text.partition("It is in ")[2].removesuffix(", too."))
         assert "greet('x')" in path.read_text()
-        one_line = stock in (VIM_LSP, YEGAPPAN)
+        one_line = stock in (VIM_LSP, YEGAPPAN, HELIX_25_01, KAKOUNE)
         assert any("\n" in text for _, text in client.messages) != one_line
         assert not one_line or text.startswith("It is in "), "a line of its own, the last"
         assert "greet('x')" in "\n".join(text for _, text in client.messages)
@@ -122,6 +137,35 @@ async def test_two_edits_and_a_new_file(tmp_path: Path, stock: Stock) -> None:
         assert [edit["outcome"] for edit in finished["edits"]] == ["applied"] * 3
         assert buffer.text == TEXT.replace(OLD, NEW).replace("'you'", "'me'")
         assert (tmp_path / "ws/new/b.py").read_text() == "x = 1\n"
+
+
+@each
+async def test_lines_at_the_end_of_a_file(tmp_path: Path, stock: Stock) -> None:
+    """Kakoune has no place behind the last line break: what is meant for it lands before."""
+    last = "print(greet('you'))\n"
+    script = [calls(change(last, f"{last}print('more')\n")), {"text": "More."}]
+    async with at_stock(tmp_path, stock, script=script, files={"a.py": TEXT}) as person:
+        buffer = person.client.open("a.py", f"# mine\n{TEXT}")
+        run = await person.choose(buffer, "Magent: Improve")
+        await person.answer(buffer, "Allow once")
+        finished = await person.client.finished(run["runId"])
+        assert [edit["outcome"] for edit in finished["edits"]] == ["applied"]
+        assert buffer.text == f"# mine\n{TEXT}print('more')\n"
+        await person.choose(buffer, "Magent: Undo")
+        assert buffer.text == f"# mine\n{TEXT}"
+
+
+@pytest.mark.parametrize("stock", [HELIX, HELIX_25_01, KAKOUNE], ids=lambda stock: stock.profile.name)
+async def test_a_conversation_is_written_below_its_end(tmp_path: Path, stock: Stock) -> None:
+    script = [{"text": ["One ", "two ", "three."], "delay": 0.3, "repeat": True}]
+    async with at_stock(tmp_path, stock, script=script) as person:
+        talk = Talk(Stage(person.client, ModelServer(), tmp_path), "talk", "Hi")
+        for _ in range(2):
+            await talk.send()
+            talk.write("And?\n")
+        text = talk.text.partition("## You")[2]
+        turn = f"\n\n## Magent\n\n{ANSWER}\n\n## You\n\nAnd?"
+        assert text == f"\n\nHi{turn}{turn}\n"
 
 
 NAMED = {"coc.nvim": True, "helix": True, "kakoune-lsp": True, "Visual Studio Code": False}

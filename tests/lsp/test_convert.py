@@ -21,6 +21,7 @@ from magent_lsp.core.edits import (
 )
 from magent_lsp.core.errors import CallerError
 from magent_lsp.lsp.convert import (
+    before_last_break,
     file_path,
     line_edits,
     range_of,
@@ -145,6 +146,26 @@ def test_line_edits_give_the_text_and_touch_whole_lines_only(edit: TextEdits) ->
     for change in sorted(changes, key=_sorted_back):
         mirror.splice(change.range.start, change.range.end, change.new_text)
     assert mirror.text == edit.after
+
+
+@given(edits())
+@settings(max_examples=600, deadline=None)
+def test_the_last_line_break_can_be_left_alone(edit: TextEdits) -> None:
+    """Kakoune has no place behind it: what goes there lands before it, and a line break too many is there."""
+    mirror = Mirror(edit.before)
+    changes = before_last_break(edit.before, line_edits(edit))
+    for one, two in pairwise(changes):
+        assert (one.range.end.line, one.range.end.character) <= (
+            two.range.start.line,
+            two.range.start.character,
+        )
+    for change in sorted(changes, key=_sorted_back):
+        if edit.before.endswith("\n") and edit.after.endswith("\n") and "\r" not in edit.before:
+            behind = len(line_starts(edit.before)) - 1
+            assert change.range.end.line < behind or not change.new_text
+        mirror.splice(change.range.start, change.range.end, change.new_text)
+    beginning = edit.before == "" and edit.after.endswith("\n")  # an empty buffer has a line break as well
+    assert mirror.text == (edit.after.removesuffix("\n").removesuffix("\r") if beginning else edit.after)
 
 
 def texts(before: str, *replacements: Replacement) -> TextEdits:

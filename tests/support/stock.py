@@ -1,7 +1,8 @@
 """Stock clients as they behave: what each declared when it was run by hand, and what it does its own way.
 
 `capabilities/` holds what they sent with `initialize`: coc.nvim 0.0.82 of August 2026, vim-lsp of April 2026,
-yegappan/lsp of August 2026 and ALE 4.0 of August 2026, all on Vim 9.0, and Kate 22.12.3.
+yegappan/lsp of August 2026 and ALE 4.0 of August 2026, all on Vim 9.0, Kate 22.12.3, Helix 25.01.1 and of
+July 2026, and kakoune-lsp of July 2026 on Kakoune 2026.05.21.
 
     async with at_stock(tmp_path, KATE, script=[…], files={"a.py": "x = 1\\n"}) as person:
         buffer = person.client.open("a.py")
@@ -98,7 +99,7 @@ def _later(client: LspClient, seconds: float) -> None:
     asyncio.get_running_loop().call_later(seconds, _tell_all, client)
 
 
-def _coc(client: LspClient) -> None:
+def _well(client: LspClient) -> None:
     """Everything as LSP wants it."""
 
 
@@ -180,12 +181,43 @@ def _ale(client: LspClient) -> None:
     client.on["window/showMessageRequest"] = lambda params: NO_ANSWER
 
 
+def _old_helix(client: LspClient) -> None:
+    """Has no dialogs."""
+    client.on["window/showMessageRequest"] = partial(_no_method, "window/showMessageRequest")
+
+
+def _kakoune(client: LspClient) -> None:
+    """Says yes before it makes an edit, and has no place behind the line break at a text's end."""
+
+    async def apply(params: Any) -> Any:
+        for change in params["edit"]["documentChanges"]:
+            buffer = client.buffers.get(change.get("textDocument", {}).get("uri"))
+            for edit in change["edits"] if buffer is not None else ():
+                _before_last_break(buffer, edit)
+        result, _ = await client._apply_edit(params)
+        _later(client, 0.1)
+        return result
+
+    client.on["workspace/applyEdit"] = apply
+
+
+def _before_last_break(buffer: Buffer, edit: dict[str, Any]) -> None:
+    """Move the ends of an edit to where they land; what only takes text away is right."""
+    end = len(buffer.text) - buffer.text.endswith("\n")
+    for place in edit["range"].values() if edit["newText"] else ():
+        if buffer.offset(place) > end:
+            place.update(buffer.position(end))
+
+
 _AFTER_ACTIONS = {"editsAfterActions": True}
 
-COC = Stock(_profile("coc"), _coc)
+COC = Stock(_profile("coc"), _well)
 VIM_LSP = Stock(_profile("vim_lsp", checks_version=False), _vim_lsp)
 YEGAPPAN = Stock(_profile("yegappan_lsp", checks_version=False), _yegappan)
 KATE = Stock(_profile("kate", checks_version=False), _kate, by_action=True, options=_AFTER_ACTIONS)
 ALE = Stock(_profile("ale", checks_version=False), _ale, by_action=True, options=_AFTER_ACTIONS)
+HELIX = Stock(_profile("helix", first_version=0), _well)
+HELIX_25_01 = Stock(_profile("helix_25_01", first_version=0), _old_helix, by_action=True)
+KAKOUNE = Stock(_profile("kakoune", checks_version=False), _kakoune)
 
-STOCK = (COC, VIM_LSP, YEGAPPAN, KATE, ALE)
+STOCK = (COC, VIM_LSP, YEGAPPAN, KATE, ALE, HELIX, HELIX_25_01, KAKOUNE)
