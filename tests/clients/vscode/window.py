@@ -1,5 +1,6 @@
 """VS Code in a browser, driven as a person drives it: keys, clicks and what can be seen."""
 
+import itertools
 import re
 import time
 from pathlib import Path
@@ -129,16 +130,18 @@ class Window:
         The light bulb is no sign to wait for: now and then VS Code has the answer and shows none.
         """
         row = self.actions().filter(has_text=re.compile(f"^{re.escape(title)}$"))
-        seconds = 2.0
+        tries = itertools.count()
 
         def offered() -> bool:
-            nonlocal seconds
-            self.press("Control+.")
+            tried = next(tries)
+            if tried:
+                self.run("Quick Fix...")  # in a menu that came late, Ctrl+. would choose the first action
+            else:
+                self.press("Control+.")
             try:
-                self.actions().first.wait_for(timeout=seconds * 1000)
+                self.actions().first.wait_for(timeout=2000 * 2**tried)
             except TimeoutError:
-                seconds *= 2  # no server knew of any yet: once more, as people do
-                return False
+                return False  # no server knew of any yet: once more, as people do
             if row.first.is_visible():
                 return True
             self.press("Escape")  # a look at the text that VS Code had under way took the place of ours
