@@ -125,9 +125,13 @@ def before_last_break(text: str, edits: list[types.TextEdit]) -> list[types.Text
         return edits
     line = text[starts[-2] :].removesuffix(broken)
     before = types.Position(line=len(starts) - 2, character=units_of(line))
-    if last.range.start == last.range.end:
-        return [*rest, types.TextEdit(range=types.Range(before, before), new_text=broken + new)]
-    return [*rest, types.TextEdit(range=types.Range(last.range.start, before), new_text=new)]
+    start = last.range.start
+    if start == last.range.end:
+        start, new = before, broken + new
+        if rest and rest[-1].range.end == before:  # clients differ in the order of edits at one place
+            start, new = rest[-1].range.start, rest[-1].new_text + new
+            rest = rest[:-1]
+    return [*rest, types.TextEdit(range=types.Range(start, before), new_text=new)]
 
 
 def _last_break(text: str) -> str:
