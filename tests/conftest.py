@@ -6,9 +6,12 @@ import pytest
 
 EVERYDAY: Final = frozenset(
     {
-        *("test_runs.py", "test_commands.py", "test_actions.py", "test_permissions.py", "test_chat.py"),
-        "test_permission_table.py",
+        "test_actions.py",
+        "test_chat_guide.py",
+        "test_commands.py",
         "test_guest_call.py",
+        "test_permission_table.py",
+        "test_runs.py",
     }
 )
 """Of the tests that start processes of ours, those that the everyday loop keeps: one of each kind."""
