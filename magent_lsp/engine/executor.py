@@ -25,6 +25,7 @@ from magent_lsp.core.request import Answer, Question
 from magent_lsp.core.session import step_of
 from magent_lsp.core.tool import READ, Ask, Proposal, Subject, ToolContext, ToolResult
 from magent_lsp.engine.call import Prepared, faults, parse_arguments, paths_of, shown_arguments
+from magent_lsp.engine.history import LONGEST_NAME
 from magent_lsp.engine.hook_reply import Reply
 from magent_lsp.engine.landing import OUTCOME_WORDS, Landing
 from magent_lsp.engine.output import bounded
@@ -39,9 +40,6 @@ Delegate = Callable[[str, str, bool, Callable[[str], None]], Awaitable[ToolResul
 
 
 CANCELLED = "Cancelled before it was done."
-
-LONGEST_NAME = 64
-"""Characters of a tool's name that are shown; providers take no more."""
 
 
 class Executor:

@@ -33,7 +33,8 @@ BEGINNING: Final = "(The beginning of this conversation was left out.)"
 _BAD_ID: Final = re.compile(r"[^A-Za-z0-9_-]")
 _MAX_ID: Final = 40
 """OpenAI refuses longer ids of calls."""
-_MAX_NAME: Final = 64
+LONGEST_NAME: Final = 64
+"""Characters of a tool's name; OpenAI refuses longer ones."""
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _SIGNATURE: Final = "__thought__"
 """LiteLLM keeps a thought signature of Gemini behind this in the id; without it Gemini refuses the call."""
@@ -174,7 +175,7 @@ def _sendable(text: str) -> str:
 def _valid_call(call: ToolCall, ids: "_Names") -> ToolCall:
     valid = ToolCall(
         id=ids.take_call(call.id),
-        name=_BAD_ID.sub("_", call.name)[:_MAX_NAME] or "unknown_tool",
+        name=_BAD_ID.sub("_", call.name)[:LONGEST_NAME] or "unknown_tool",
         arguments=_valid_arguments(call.arguments),
     )
     return call if valid == call else valid

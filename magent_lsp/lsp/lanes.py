@@ -144,9 +144,7 @@ class Lanes:
             )
             return _failed(edit, "rejected", why)
         uri, before = document.uri, edit.before
-        hunks = await in_thread(line_edits, edit)
-        if self._habits.keeps_last_break:
-            hunks = before_last_break(before, hunks)
+        hunks = await in_thread(self._hunks, edit)
 
         def unchanged() -> bool:
             current = self._buffers.by_uri(uri)
@@ -174,6 +172,10 @@ class Lanes:
             return replace(outcome, saved=saved == edit.after)
         await self._buffers.compare(current, again=True)
         return replace(outcome, saved=current.unsaved is False)
+
+    def _hunks(self, edit: TextEdits) -> list[types.TextEdit]:
+        hunks = line_edits(edit)
+        return before_last_break(edit.before, hunks) if self._habits.keeps_last_break else hunks
 
     def _version(self, uri: str) -> int | None:
         """The document's version, for the client to refuse the edit if it has gone on since."""
