@@ -153,7 +153,7 @@ of magent-lsp (see its README), or set `magent-lsp-server-command'" (car magent-
                   '(:events-buffer-scrollback-size 0)))))
     (message "Magent starts in %s …" (abbreviate-file-name root))
     (condition-case err
-        (jsonrpc-request conn :initialize (magent-lsp--initialize-params root) :timeout 30)
+        (magent-lsp-request conn :initialize (magent-lsp--initialize-params root) 30)
       ((error quit)
        (setf (magent-lsp-ended conn) t)
        (jsonrpc-shutdown conn)
@@ -243,11 +243,31 @@ It is there also after the server has ended."
   "End the server of CONN, and with it all its runs."
   (interactive (list (or (magent-lsp-current) (user-error "No magent server runs here"))))
   (setf (magent-lsp-ended conn) t)
-  (ignore-errors (jsonrpc-request conn :shutdown nil :timeout 5))
+  (ignore-errors (magent-lsp-request conn :shutdown nil 5))
   (ignore-errors (jsonrpc-notify conn :exit nil))
   (ignore-errors (jsonrpc-shutdown conn)))
 
 ;;;; Commands of the server
+
+(defun magent-lsp-request (conn method params seconds)
+  "Send the request METHOD with PARAMS on CONN and return the answer.
+SECONDS bounds the wait.  An error of type `jsonrpc-error' has the
+message of what went wrong.
+
+Unlike this, `jsonrpc-request' of Emacs 28 and 29 leaves unread what
+came in one piece with the answer, until the server says more; if
+that was a question, both would wait for ever."
+  (let (done result failed)
+    (jsonrpc-async-request
+     conn method params :timeout seconds
+     :success-fn (lambda (it) (setq done t result it))
+     :error-fn (lambda (err) (setq done t failed (plist-get err :message)))
+     :timeout-fn (lambda () (setq done t failed (format "No answer to %s within %s s"
+                                                        (substring (symbol-name method) 1)
+                                                        seconds))))
+    (while (not done) (accept-process-output nil 1))
+    (when failed (signal 'jsonrpc-error (list failed)))
+    result))
 
 (defun magent-lsp--command-params (command arguments)
   "Return the parameters that execute COMMAND with the plist ARGUMENTS."
@@ -258,12 +278,9 @@ It is there also after the server has ended."
 SECONDS, by default 10, bounds the wait."
   (magent-lsp--flush-all conn)
   (condition-case err
-      (jsonrpc-request conn :workspace/executeCommand
-                       (magent-lsp--command-params command arguments)
-                       :timeout (or seconds 10))
-    (jsonrpc-error
-     (user-error "%s" (or (alist-get 'jsonrpc-error-message (cddr err))
-                          (error-message-string err))))))
+      (magent-lsp-request conn :workspace/executeCommand
+                          (magent-lsp--command-params command arguments) (or seconds 10))
+    (jsonrpc-error (user-error "%s" (cadr err)))))
 
 (defun magent-lsp-send (conn command &optional arguments then)
   "Execute COMMAND with the plist ARGUMENTS on CONN without waiting.

@@ -262,12 +262,13 @@ Interactively for the region, or for the line of point."
          (place (or (magent-lsp--place beg end) (user-error "This buffer is no file")))
          (actions (progn
                     (magent-lsp--flush-all conn)
-                    (append (jsonrpc-request
+                    (append (magent-lsp-request
                              conn :textDocument/codeAction
                              (list :textDocument (list :uri (plist-get place :uri))
                                    :range (plist-get place :range)
                                    :context (list :diagnostics
-                                                  (vconcat (magent-lsp--diagnostics beg end)))))
+                                                  (vconcat (magent-lsp--diagnostics beg end))))
+                             10)
                             nil)))
          (titles (mapcar (lambda (it) (string-remove-prefix "Magent: " (plist-get it :title)))
                          actions))

@@ -1,5 +1,6 @@
 """What single editors do beside the protocol, told from what they say of themselves."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -34,6 +35,9 @@ class Habits:
     (Eglot before 1.13)."""
     holds_back: bool = False
     """It tells of changes when it is idle, which a dialog ends until the next key (Eglot)."""
+    stops_at_answers: bool = False
+    """What it reads in one piece with the answer it waits for lies there until more comes (Eglot before 1.16:
+    `jsonrpc-request` leaves the process filter by a `throw`)."""
 
 
 _NAMED: Final[Mapping[str, Habits]] = {
@@ -54,9 +58,21 @@ def habits_of(client: types.ClientInfo | None, capabilities: types.ClientCapabil
         return _NAMED[name]
     nameless = client is None and _is_old_eglot(capabilities)
     if name == "eglot" or nameless:
-        return Habits(first_is_default=True, one_completion=True, vouches=nameless, holds_back=True)
+        return Habits(
+            first_is_default=True,
+            one_completion=True,
+            vouches=nameless,
+            holds_back=True,
+            stops_at_answers=nameless or _version(client) < (1, 16),
+        )
     # Versions of Eglot that do not give their name are among those without one.
     return Habits(first_is_default=capabilities.window is None, one_completion=client is None)
+
+
+def _version(client: types.ClientInfo | None) -> tuple[int, ...]:
+    """The numbers a version begins with; of one that is not told, none."""
+    told = re.match(r"\d+(?:\.\d+)*", (client.version or "") if client is not None else "")
+    return tuple(map(int, told[0].split("."))) if told else ()
 
 
 def _is_old_eglot(capabilities: types.ClientCapabilities) -> bool:

@@ -89,6 +89,7 @@ class MagentServer(LanguageServer):
                 task.cancel()
             await self.lifecycle.close()
             self.protocol.give_up()
+            self.protocol.flush()
 
     async def _listen(self, messages: AsyncIterator[bytes | str]) -> None:
         async for body in messages:

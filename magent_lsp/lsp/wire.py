@@ -6,6 +6,7 @@ import hmac
 import logging
 import uuid
 from collections.abc import Generator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cattrs import Converter
@@ -30,6 +31,8 @@ from pygls.protocol import (
 
 from magent_lsp.core.errors import CallerError, MagentError
 from magent_lsp.lsp.documents import DocumentsProtocol
+from magent_lsp.lsp.habits import habits_of
+from magent_lsp.lsp.pace import Pace
 from magent_lsp.lsp.registrations import announce
 
 if TYPE_CHECKING:
@@ -39,6 +42,11 @@ logger = logging.getLogger(__name__)
 
 REQUEST_FAILED = -32803
 """LSP's RequestFailed: the request was good, and could not be fulfilled."""
+
+
+REMINDER = "$/magent/reminder"
+"""LSP lets a client pass over what it does not know, if it begins with `$/`."""
+REMIND_SECONDS = 2
 
 
 def plain_converter() -> Converter:
@@ -71,6 +79,20 @@ class Wire(DocumentsProtocol):
         super().__init__(*arguments, **more)
         self._commands: set[Any] = set()
         """Ids of the commands that are not answered yet."""
+        self._pace: Pace | None = None
+        """Set for a client that wants what follows an answer to come alone."""
+
+    def flush(self) -> None:
+        """Give the writer all that is held back."""
+        if self._pace is not None:
+            self._pace.flush()
+
+    def _send_data(self, data: Any) -> None:
+        send = partial(super()._send_data, data)
+        if self._pace is None:
+            send()
+        else:
+            self._pace.take(send, answer=_is_answer(data))
 
     def structure_message(self, data: dict[str, Any]) -> Any:
         """Leave the parsed JSON as it is; pygls would take any object with a `jsonrpc` key for a message."""
@@ -234,6 +256,8 @@ class Wire(DocumentsProtocol):
         """As before us, but completion and hover are for our own kinds of files alone."""
         result = yield from super().lsp_initialize(params)
         announce(result, params)
+        if habits_of(params.client_info, params.capabilities).stops_at_answers:
+            self._pace = Pace()
         return result
 
     @lsp_method(types.SHUTDOWN)
@@ -262,6 +286,10 @@ class Wire(DocumentsProtocol):
         for msg_id in list(self._result_types):
             self._settle(msg_id, None, JsonRpcException("The connection to the client ended."))
 
+    def _remind(self) -> None:
+        """Send what means nothing: a client that reads it comes to the request that may lie before it."""
+        self.notify(REMINDER, {})
+
     async def call(self, method: str, params: Any = None, *, seconds: float | None) -> Any:
         """Send a request to the client and wait for the answer.
 
@@ -271,13 +299,22 @@ class Wire(DocumentsProtocol):
         """
         msg_id = str(uuid.uuid4())
         future: concurrent.futures.Future[Any] = self.send_request(method, params, msg_id=msg_id)
+        loop = asyncio.get_running_loop()
+        reminder = loop.call_later(REMIND_SECONDS, self._remind) if self._pace is not None else None
         try:
             async with asyncio.timeout(seconds):
                 return await asyncio.wrap_future(future)
         finally:
+            if reminder is not None:
+                reminder.cancel()
             if self._request_futures.pop(msg_id, None) is not None:
                 self._result_types.pop(msg_id, None)
                 self.notify(types.CANCEL_REQUEST, types.CancelParams(id=msg_id))
+
+
+def _is_answer(data: Any) -> bool:
+    """Whether a message of ours answers a request of the client."""
+    return "method" not in data if isinstance(data, dict) else not hasattr(data, "method")
 
 
 def _is_id(value: Any) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.editors import Desk, Tmux, calling
+from tests.support.editors import ONE_PIECE, Desk, Tmux, calling
 from tests.support.emacs import SUPPORT, emacs_environment, find_emacs, quit_all
 
 pytestmark = [pytest.mark.editor, pytest.mark.timeout(240)]
@@ -54,6 +54,17 @@ def test_select_choose_allow_and_undo(desk: Desk, eglot: Batch) -> None:
     """)
     assert "def indent_of" in json.dumps(desk.model.requests()[0]["messages"])
     assert desk.status() == []
+
+
+def test_a_question_that_comes_in_one_piece_with_an_answer_is_asked(desk: Desk, eglot: Batch) -> None:
+    desk.server[:0] = [sys.executable, str(ONE_PIECE), "window/showMessageRequest"]
+    desk.script(calling("edit_file", path=desk.name, **RENAME), {"text": "Renamed."})
+    eglot("""
+    (setq test-choices '(("Choose an option" . "Allow once")))
+    (test-command "magent.prompt" :prompt "Rename it")
+    (test-until (test-has "def indentation("))
+    (test-until (test-said "Renamed"))
+    """)
 
 
 def test_undo_of_the_run_by_command(desk: Desk, eglot: Batch) -> None:

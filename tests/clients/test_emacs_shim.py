@@ -2,11 +2,12 @@
 
 import json
 import os
+import sys
 from collections.abc import Callable
 
 import pytest
 
-from tests.support.editors import Desk, calling
+from tests.support.editors import ONE_PIECE, Desk, calling
 
 pytestmark = [pytest.mark.editor, pytest.mark.timeout(240)]
 
@@ -550,3 +551,14 @@ def test_the_agent_asks_and_runs_lisp_that_was_allowed(desk: Desk, batch: Batch)
     asked, evaluated = (desk.wait_requests(3)[number]["messages"][-1]["content"] for number in (1, 2))
     assert "blue" in asked
     assert "42" in evaluated
+
+
+def test_an_end_that_comes_in_one_piece_with_an_answer_is_seen(desk: Desk, batch: Batch) -> None:
+    desk.server[:0] = [sys.executable, str(ONE_PIECE), "run_finished"]
+    desk.script({"text": "Here."})
+    batch("""
+    (test-begin)
+    (magent-lsp-call test-conn "magent.prompt" '(:prompt "Where?"))
+    (test-ended)
+    (test-check (test-has "Here." (test-conversation)))
+    """)

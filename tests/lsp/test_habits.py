@@ -36,3 +36,13 @@ def test_who_takes_the_first_button_for_an_empty_answer() -> None:
     assert habits(POOR).first_is_default, "who declares no window could be one"
     assert not habits(VSCODE, "Visual Studio Code").first_is_default
     assert not habits(NEOVIM, "Neovim").first_is_default
+
+
+def test_who_leaves_lying_what_comes_with_an_answer() -> None:
+    assert habits(EMACS).stops_at_answers
+    for version in (None, "1.13", "1.15.9", "unknown"):
+        assert habits(EMACS, "Eglot", version).stops_at_answers, version
+    for version in ("1.16", "1.17.30", "2.0"):
+        assert not habits(EMACS, "Eglot", version).stops_at_answers, version
+    for profile in (VSCODE, NEOVIM, POOR):
+        assert not habits(profile).stops_at_answers, profile.name

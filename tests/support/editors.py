@@ -31,6 +31,9 @@ import yaml
 
 REPOSITORY = Path(__file__).parents[2]
 
+ONE_PIECE = REPOSITORY / "tests/support/one_piece.py"
+"""The program that brings an answer and a question together."""
+
 BESIDE = str(Path(sys.executable).parent)
 """Where the programs of Python packages are."""
 

@@ -1,0 +1,46 @@
+"""What follows an answer comes alone, in its order, and nothing is lost."""
+
+import asyncio
+from functools import partial
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from magent_lsp.lsp.pace import Pace
+
+
+async def test_what_follows_an_answer_waits_and_answers_do_not() -> None:
+    sent: list[str] = []
+    paced = Pace()
+    for name, answer in (("note", False), ("answer", True), ("another", True)):
+        paced.take(partial(sent.append, name), answer=answer)
+    assert sent == ["note", "answer", "another"]
+    gone = asyncio.Event()
+    paced.take(partial(sent.append, "question"), answer=False)
+    paced.take(partial(sent.append, "third"), answer=True)
+    assert sent == ["note", "answer", "another"], "the question would lie behind the answer"
+    paced.take(gone.set, answer=False)
+    await gone.wait()
+    assert sent == ["note", "answer", "another", "question", "third"]
+
+
+async def test_what_follows_something_else_does_not_wait() -> None:
+    sent: list[int] = []
+    paced = Pace()
+    for number in range(3):
+        paced.take(partial(sent.append, number), answer=False)
+    assert sent == [0, 1, 2]
+
+
+@given(st.lists(st.booleans()), st.integers(0, 30))
+async def test_all_is_sent_once_and_in_order_also_at_the_end(answers: list[bool], flushed: int) -> None:
+    sent: list[int] = []
+    paced = Pace()
+    for number, answer in enumerate(answers):
+        paced.take(partial(sent.append, number), answer=answer)
+        assert sent == [*range(len(sent))]
+        if number == flushed:
+            paced.flush()
+            assert sent == [*range(number + 1)]
+    paced.flush()
+    assert sent == [*range(len(answers))]
