@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.support.editors import ONE_PIECE, Desk, Tmux, calling
-from tests.support.emacs import SUPPORT, emacs_environment, find_emacs, quit_all
+from tests.support.emacs import SUPPORT, quit_all, start_in_terminal
 
 pytestmark = [pytest.mark.editor, pytest.mark.timeout(240)]
 
@@ -234,10 +234,7 @@ SCREEN = f"""
 def terminal(desk: Desk, tmux: Callable[..., Tmux]) -> Tmux:
     """An Emacs in a terminal, connected, in which the model wants to rename a function."""
     desk.script(calling("edit_file", path=desk.name, **RENAME), {"text": "Renamed it."})
-    init = desk.home / "init.el"
-    init.write_text(SCREEN)
-    command = [find_emacs(), "-nw", "-q", "-l", str(init), str(desk.file)]
-    terminal = tmux(command, env=emacs_environment(desk))
+    terminal = start_in_terminal(tmux, desk, SCREEN)
     terminal.wait("[eglot:workspace]", 60)
     return terminal
 

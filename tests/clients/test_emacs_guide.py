@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.support.editors import BESIDE, REPOSITORY, Desk, Tmux, calling, need
-from tests.support.emacs import CLIENT, find_emacs, quit_all
+from tests.support.emacs import CLIENT, find_emacs, quit_all, start_in_terminal
 
 pytestmark = [pytest.mark.editor, pytest.mark.timeout(240)]
 
@@ -51,10 +51,8 @@ def begin(desk: Desk, tmux: Callable[..., Tmux]) -> Begin:
     program.chmod(0o755)
 
     def run(name: str, until: str) -> Tmux:
-        init = desk.home / "init.el"
-        init.write_text(PLAIN + snippet(name))
         env = {**desk.env, "PATH": f"{program.parent}:{desk.env['PATH']}:{BESIDE}"}
-        terminal = tmux([find_emacs(), "-nw", "-q", "-l", str(init), str(desk.file)], env=env, size="120x44")
+        terminal = start_in_terminal(tmux, desk, PLAIN + snippet(name), env=env, size="120x44")
         terminal.wait(until, 60)
         return terminal
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.editors import Desk, Tmux, calling, wait_until
-from tests.support.emacs import SUPPORT, emacs_environment, find_emacs
+from tests.support.emacs import SUPPORT, start_in_terminal
 from tests.support.picture import take
 
 pytestmark = [pytest.mark.editor, pytest.mark.timeout(240)]
@@ -36,10 +36,7 @@ def start(desk: Desk, tmux: Start) -> Start:
     """Starts Emacs on the file, with more configuration if there is some."""
 
     def run(more: str = "") -> Tmux:
-        init = desk.home / "init.el"
-        init.write_text(INIT + more)
-        command = [find_emacs(), "-nw", "-q", "-l", str(init), str(desk.file)]
-        terminal = tmux(command, env=emacs_environment(desk), size="166x42")
+        terminal = start_in_terminal(tmux, desk, INIT + more, size="166x42")
         terminal.wait("(Python Magent", 60)
         return terminal
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.editors import Desk, Tmux, calling, need, wait_until
-from tests.support.emacs import SUPPORT, emacs_environment, find_emacs
+from tests.support.emacs import SUPPORT, emacs_environment, start_in_terminal
 
 pytestmark = [pytest.mark.editor, pytest.mark.timeout(240)]
 
@@ -121,11 +121,9 @@ def emacs(desk: Desk, tmux: Callable[..., Tmux]) -> Iterator[Callable[..., Emacs
     def start(*replies: Mapping[str, Any]) -> Emacs:
         if replies:
             desk.script(*replies)
-        init = desk.home / "init.el"
-        init.write_text(INIT)
-        command = [find_emacs(), "-nw", "-q", "-l", str(init), str(desk.file)]
         env = {**emacs_environment(desk), "EMACS_TEST_SOCKETS": sockets.name}
-        editor = Emacs(tmux(command, env=env, size="140x36"), desk, Path(sockets.name) / "test")
+        terminal = start_in_terminal(tmux, desk, INIT, env=env, size="140x36")
+        editor = Emacs(terminal, desk, Path(sockets.name) / "test")
         editor.ready()
         return editor
 

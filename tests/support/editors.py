@@ -222,10 +222,17 @@ class Tmux:
     """A terminal of its own server, in which a program runs as a person would run it."""
 
     def __init__(
-        self, command: list[str], *, cwd: Path, env: Mapping[str, str], size: str = "100x32"
+        self,
+        command: list[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        size: str = "100x32",
+        trace: Path | None = None,
     ) -> None:
         self._socket = f"magent-test-{uuid.uuid4().hex[:12]}"
         self._env = dict(env)
+        self._trace = trace
         width, height = size.split("x")
         # The program's end must not take the last screen with it: a failed test wants to show it.
         line = f"{shlex.join(command)}; echo EXIT $?; sleep 600"
@@ -256,8 +263,15 @@ class Tmux:
         try:
             wait_until(seen, seconds, repr(wanted))
         except AssertionError as error:
-            raise AssertionError(f"{error}; the screen:\n{last}") from None
+            raise AssertionError(f"{error}; the screen:\n{last}{self._traced()}") from None
         return last
+
+    def _traced(self) -> str:
+        """The end of what the program wrote of its doings."""
+        if self._trace is None or not self._trace.exists():
+            return ""
+        lines = self._trace.read_text(encoding="utf-8", errors="replace").splitlines()
+        return "\n".join(["the trace:", *lines[-60:]])
 
     def press(self, key: str, wanted: str | Callable[[str], bool]) -> str:
         """Press a key until something is seen: a C-g that comes while Emacs is busy ends only what that does.

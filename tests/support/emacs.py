@@ -2,11 +2,14 @@
 
 import json
 import subprocess
+from collections.abc import Callable
+from typing import Any
 
 from tests.support.editors import REPOSITORY, Desk, Tmux, need
 
 CLIENT = REPOSITORY / "clients/emacs"
 SUPPORT = REPOSITORY / "tests/clients/emacs/support.el"
+TRACE = SUPPORT.with_name("trace.el")
 
 
 def find_emacs() -> str:
@@ -23,6 +26,17 @@ def emacs_environment(desk: Desk) -> dict[str, str]:
         "EMACS_TEST_SERVER": f"({server})",
         "EMACS_TEST_CLIENT": str(CLIENT),
     }
+
+
+def start_in_terminal(start: Callable[..., Tmux], desk: Desk, init: str, **options: Any) -> Tmux:
+    """Emacs on the desk's file with an init file of this text, by the fixture `tmux` with its options.
+
+    A wait that fails shows the end of what `trace.el` wrote.
+    """
+    file = desk.home / "init.el"
+    file.write_text(init, encoding="utf-8")
+    command = [find_emacs(), "-nw", "-q", "-l", str(TRACE), "-l", str(file), str(desk.file)]
+    return start(command, **{"env": emacs_environment(desk), "trace": desk.home / "trace", **options})
 
 
 def quit_all(terminal: Tmux) -> None:
