@@ -29,6 +29,15 @@ def test_a_snippet_is_the_same_on_every_page(language: str, words: str, pages: t
     assert len({block(page, language, words) for page in pages}) == 1
 
 
+def test_the_lines_for_other_editors_in_the_readme_are_those_of_their_guide() -> None:
+    readme, guide = ((ROOT / page).read_text(encoding="utf-8") for page in (PAGES[0], PAGES[3]))
+    sections = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", guide, re.MULTILINE | re.DOTALL))
+    folded = re.findall(r"<summary>(.*?)</summary>(.*?)</details>", readme, re.DOTALL)
+    assert len(folded) == 8
+    for title, text in folded:
+        assert re.findall(r"```\w+\n.*?```", text, re.DOTALL)[0] in sections[title], title
+
+
 def test_the_snippet_of_neovim_is_the_file_that_the_plugin_brings() -> None:
     """Some copy `lsp/magent_lsp.lua`, others the lines of the guide."""
     file = (ROOT / "clients/neovim/lsp/magent_lsp.lua").read_text(encoding="utf-8")
