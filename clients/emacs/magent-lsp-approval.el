@@ -18,8 +18,8 @@
 
 (defcustom magent-lsp-select-approval 'idle
   "Whether the window that asks for an approval is selected.
-With `idle', only if nothing was typed for `magent-lsp-pause' seconds,
-so that a key that was meant for another buffer never answers."
+With `idle', once nothing was typed for `magent-lsp-pause' seconds, so
+that a key that was meant for another buffer never answers."
   :type '(choice (const :tag "Never" nil) (const :tag "Always" t)
                  (const :tag "If nothing is being typed" idle))
   :group 'magent-lsp)
@@ -154,9 +154,26 @@ If a PERSON goes there, the next key is for it; else not at once."
         (set-window-point window 1)
         (if (or person (magent-lsp--may-select-p conn))
             (select-window window)
+          (unless read (magent-lsp--select-later conn request))
           (message "Magent asks: %s (%s)" (magent-lsp--reveal (plist-get request :title))
                    (substitute-command-keys
                     "\\<magent-lsp-mode-map>\\[magent-lsp-answer-approval] to answer")))))))
+
+(defun magent-lsp--select-later (conn request)
+  "Select the window with REQUEST of CONN once it may take the keyboard.
+Who was there before that and left is not taken there again."
+  (run-at-time
+   0.3 nil
+   (lambda ()
+     (let ((window (get-buffer-window (magent-lsp--approval-buffer conn))))
+       (cond
+        ((not (and window (memq request (magent-lsp-permissions conn))
+                   (eq request (buffer-local-value 'magent-lsp--request (window-buffer window))))))
+        ((eq window (selected-window)))
+        ((magent-lsp--may-select-p conn)
+         (magent-lsp--now request)
+         (select-window window))
+        (t (magent-lsp--select-later conn request)))))))
 
 (defun magent-lsp--fit (window)
   "Make WINDOW as high as its text, within limits."

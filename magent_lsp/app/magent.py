@@ -357,6 +357,7 @@ class Magent:
             dirs=self.dirs,
             environ=self._place.environ,
             choose=lambda: self._access.choose(self.settings),
+            check=lambda: self._access.check(self.settings),
             secret_names=self._access.secret_names,
             ways=self.ways,
             servers=lambda: examine(self._runner.servers, snapshot, folder, environment),

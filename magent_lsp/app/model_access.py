@@ -61,6 +61,10 @@ class ModelAccess:
         self.chosen = choice = await self.choose(settings)
         return _how(settings, choice, self._ways)
 
+    async def check(self, settings: Settings) -> None:
+        """Raise ModelError for what can be told of the configured model without asking it."""
+        await self.models.check(_how(settings, await self.choose(settings), self._ways))
+
     async def small(self, settings: Settings, wished: str | None) -> ModelSettings:
         """How to ask the small model, for titles and summaries; where none is set, one that suits."""
         settings = _with_model(settings, wished)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from magent_lsp import __version__
 from magent_lsp.core.errors import MagentError, ModelError
-from magent_lsp.core.ways import Ways
+from magent_lsp.core.ways import DOCTOR, Ways
 from magent_lsp.engine.programs import editors, sandbox, search
 from magent_lsp.engine.report import Line, Report, Section, State
 from magent_lsp.engine.snapshot import Snapshot
@@ -30,6 +30,7 @@ _HOSTS = {
     "xai": "api.x.ai",
 }
 """Where providers are, to see whether the network leads there; no key is sent."""
+_OLLAMA = ("ollama", "ollama_chat")
 
 
 class Chosen(Protocol):
@@ -50,20 +51,20 @@ async def report(
     dirs: Dirs,
     environ: Mapping[str, str],
     choose: Callable[[], Awaitable[Chosen]],
+    check: Callable[[], Awaitable[None]],
     secret_names: Collection[str],
     ways: Ways,
     servers: Callable[[], Awaitable[Sequence[Line]]] | None = None,
-    probe: Callable[[Chosen], Awaitable[str]] | None = None,
     more: Sequence[Section] = (),
 ) -> Report:
     """Look at everything; never raises for what it finds.
 
-    `secret_names` are the variables that hold keys: whether they are set is said, their value never.
-    `servers` looks at the MCP servers; `more` was looked at already. `probe` says in words that the model
-    answered, or raises; None: only the network is tried.
+    `choose` takes the model that a run would use, and `check` raises ModelError for what is wrong with it; it
+    is not asked. `secret_names` are the variables that hold keys: whether they are set is said, their value
+    never. `servers` looks at the MCP servers; `more` was looked at already.
     """
     model, rg, bwrap, found, outside = await asyncio.gather(
-        _model(choose, probe or _reach(environ, dirs.user)),
+        _model(choose, check, lambda chosen: _reach(chosen, environ, dirs.user)),
         search(environ),
         sandbox(wanted=snapshot.settings.bash.sandbox == "bwrap", environ=environ),
         editors(environ),
@@ -110,8 +111,8 @@ def _configuration(snapshot: Snapshot, folders: Sequence[Path], dirs: Dirs, ways
         yield Line(name="user config", state="ok", detail=f"none; it would be {dirs.config_file}")
     for folder in folders:
         project = folder / ".magent"
-        found = "has" if project.is_dir() else "has no"
-        yield Line(name="project", state="ok", detail=f"{folder} {found} .magent folder")
+        found = "has a" if project.is_dir() else "has no"
+        yield Line(name="project", state="ok", detail=f"{folder} {found} `.magent` folder")
     if snapshot.trusted:
         yield Line(name="trust", state="ok", detail="nothing of this project's config waits to be trusted")
     else:
@@ -139,7 +140,9 @@ def _keys(secret_names: Collection[str]) -> Iterator[Line]:
 
 
 async def _model(
-    choose: Callable[[], Awaitable[Chosen]], probe: Callable[[Chosen], Awaitable[str]]
+    choose: Callable[[], Awaitable[Chosen]],
+    check: Callable[[], Awaitable[None]],
+    reach: Callable[[Chosen], Awaitable[Line]],
 ) -> tuple[Line, ...]:
     try:
         async with asyncio.timeout(3 * _SECONDS):
@@ -150,46 +153,59 @@ async def _model(
     except MagentError as error:
         mend = error.mend if isinstance(error, ModelError) else ""
         if not mend:
-            return (Line(name="model", state="fail", detail=str(error)),)
+            mend = "Mend `model`, `apiBase` or `apiKeyCommand` in the configuration named above."
+            return (Line(name="model", state="fail", detail=str(error), mend=mend),)
         return (Line(name="model", state="fail", detail="none is configured", mend=f"To get one: {mend}."),)
     line = Line(name="model", state="ok", detail=f"{chosen.model}: {chosen.reason}")
     try:
+        await check()
+    except MagentError as error:
+        why = str(error).removesuffix(f"; {DOCTOR}")
+        line = Line(name="model", state="fail", detail=f"{chosen.model}: {why}")
+    try:
         async with asyncio.timeout(3 * _SECONDS):
-            words = await probe(chosen)
+            return line, await reach(chosen)
     except (MagentError, OSError, TimeoutError) as error:
         where = chosen.api_base or "the provider"
         why = str(error) or "no answer in time"
         mend = "Check the network, `apiBase`, and whether the server runs."
         if chosen.model.startswith("scripted:"):
             where, mend = "the script", "Name one that exists in `model`."
+        elif chosen.model.partition("/")[0] in _OLLAMA and not chosen.api_base:
+            where, mend = "Ollama", "Start it: `ollama serve`."
         return line, Line(name="reachable", state="fail", detail=f"{where}: {why}", mend=mend)
-    return line, Line(name="reachable", state="ok", detail=words)
 
 
-def _reach(environ: Mapping[str, str], scripts: Path) -> Callable[[Chosen], Awaitable[str]]:
-    """A probe that opens a connection, to the proxy if there is one, and sends nothing.
+async def _reach(chosen: Chosen, environ: Mapping[str, str], scripts: Path) -> Line:
+    """Open a connection, to the proxy if there is one, and send nothing; raises OSError.
 
     A relative name of a script belongs to the folder `scripts`, as in a run.
     """
+    if chosen.model.startswith("scripted:"):
+        script = chosen.model.removeprefix("scripted:")
+        await asyncio.to_thread(_look, scripts, script)
+        return Line(name="reachable", state="ok", detail=f"{script} is there")
+    address = _address(chosen, environ)
+    if not address:
+        detail = f"not tried: the address of {chosen.model!r} is known to its client only"
+        return Line(name="reachable", state="warn", detail=detail)
+    parts = urlsplit(address if "//" in address else f"//{address}")
+    port = parts.port or (80 if parts.scheme == "http" else 443)
+    async with asyncio.timeout(_SECONDS):
+        _, writer = await asyncio.open_connection(parts.hostname, port)
+    writer.close()
+    return Line(name="reachable", state="ok", detail=f"{parts.hostname}:{port} takes connections")
 
-    async def probe(chosen: Chosen) -> str:
-        if chosen.model.startswith("scripted:"):
-            script = chosen.model.removeprefix("scripted:")
-            await asyncio.to_thread(_look, scripts, script)
-            return f"{script} is there"
-        proxy = environ.get("HTTPS_PROXY") or environ.get("https_proxy")
-        host = _HOSTS.get(chosen.model.partition("/")[0])
-        address = chosen.api_base or proxy or (f"https://{host}" if host else "")
-        if not address:
-            return f"not tried: the address of {chosen.model!r} is known to its client only"
-        parts = urlsplit(address if "//" in address else f"//{address}")
-        port = parts.port or (80 if parts.scheme == "http" else 443)
-        async with asyncio.timeout(_SECONDS):
-            _, writer = await asyncio.open_connection(parts.hostname, port)
-        writer.close()
-        return f"{parts.hostname}:{port} takes connections"
 
-    return probe
+def _address(chosen: Chosen, environ: Mapping[str, str]) -> str:
+    """Where a model is asked; empty if only its client knows."""
+    provider = chosen.model.partition("/")[0]
+    if chosen.api_base:
+        return chosen.api_base
+    if provider in _OLLAMA:
+        return environ.get("OLLAMA_API_BASE") or "http://localhost:11434"
+    host = _HOSTS.get(provider)
+    return environ.get("HTTPS_PROXY") or environ.get("https_proxy") or (f"https://{host}" if host else "")
 
 
 def _look(folder: Path, script: str) -> None:

@@ -117,6 +117,15 @@ async def _within(deadline: float, else_: str) -> AsyncGenerator[None]:
         raise
 
 
+def check(settings: ModelSettings) -> None:
+    """Raise ModelError for what can be told before anything is sent: no such provider, or no key for it."""
+    try:
+        litellm.get_llm_provider(model=settings.model, api_base=settings.api_base)
+    except Exception as error:
+        raise _translated(error, settings) from error
+    _check_key(settings)
+
+
 def _check_key(settings: ModelSettings) -> None:
     """Say what is missing before a server on the internet is asked in vain."""
     provider = find(settings.model)

@@ -47,6 +47,7 @@ class Client(Protocol):
     def stream(
         self, messages: Sequence[Message], tools: Sequence[Tool], settings: ModelSettings
     ) -> AsyncGenerator[StreamItem]: ...
+    def check(self, settings: ModelSettings) -> None: ...
     def limits(self, model: str) -> Limits: ...
     def cost(self, model: str, usage: Usage) -> float | None: ...
     def warm(self) -> None: ...
@@ -92,6 +93,11 @@ class Models:
     async def limits(self, model: str) -> Limits:
         """What is known of a model; the user's own `contextLimit` is the caller's business."""
         return SCRIPTED_LIMITS if model.startswith(SCRIPTED) else (await self._client()).limits(model)
+
+    async def check(self, settings: ModelSettings) -> None:
+        """Raise ModelError for what can be told of a model without asking it."""
+        if not settings.model.startswith(SCRIPTED):
+            (await self._client()).check(settings)
 
     async def close(self) -> None:
         """Close idle connections, unless others of this process may still use them."""

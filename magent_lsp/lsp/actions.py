@@ -89,7 +89,7 @@ class CodeActions:
     def _pending(self) -> Iterator[types.CodeAction]:
         for request in self._edge.app.pending():
             what = shorten(_line(request.command or request.title), _LONG)
-            for option in request.options:
+            for option in self._edge.editor.habits.in_order(request.options):
                 argument = {"requestId": request.request_id, "reply": option.reply}
                 yield _action(f"{option.title}: {what}", QUICK_FIX, "magent.respond", argument)
 

@@ -1,7 +1,6 @@
 """Asks the person through the client: permissions, questions, and places to look at."""
 
 import logging
-from collections.abc import Mapping
 from typing import Any
 
 from lsprotocol import types
@@ -9,7 +8,7 @@ from pygls.exceptions import JsonRpcException, JsonRpcMethodNotFound
 
 from magent_lsp.core.config import Client
 from magent_lsp.core.diff import reveal
-from magent_lsp.core.request import Answer, PermissionReply, PermissionRequest, Question, Reply
+from magent_lsp.core.request import Answer, PermissionReply, PermissionRequest, Question
 from magent_lsp.lsp.habits import Habits
 from magent_lsp.lsp.parcel import Caller
 
@@ -32,11 +31,14 @@ class Dialogs:
         """The person's decision; only an exact offered title is one. None if the client has no dialogs."""
         if self._client.edits_after_actions:
             return None  # the action that allows an edit is the one after which the client takes it
-        titles = {option.title: option.reply for option in request.options}
+        offered = self._habits.in_order(request.options)
+        if self._habits.only_first_button:
+            offered = [option for option in offered if option.reply in ("allow_once", "reject")]
+        titles = {option.title: option.reply for option in offered}
         params = types.ShowMessageRequestParams(
             type=types.MessageType.Warning,
             message=_permission_text(request),
-            actions=[types.MessageActionItem(title=title) for title in self._in_order(titles)],
+            actions=[types.MessageActionItem(title=title) for title in titles],
         )
         try:
             answer = await self._caller.call(types.WINDOW_SHOW_MESSAGE_REQUEST, params, seconds=None)
@@ -47,14 +49,6 @@ class Dialogs:
             return PermissionReply(reply="reject")
         title = getattr(answer, "title", None)
         return PermissionReply(reply=titles.get(title, "reject") if isinstance(title, str) else "reject")
-
-    def _in_order(self, titles: Mapping[str, Reply]) -> list[str]:
-        """The titles as they are offered; a bare RET must never allow anything."""
-        if self._habits.only_first_button:
-            return [title for title in titles if titles[title] in ("allow_once", "reject")]
-        if self._habits.first_is_default:
-            return sorted(titles, key=lambda title: titles[title] != "reject")
-        return list(titles)
 
     async def question(self, question: Question) -> Answer | None:
         """The person's answer; None if there is none, or no way to ask."""

@@ -1,11 +1,13 @@
 """What single editors do beside the protocol, told from what they say of themselves."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from lsprotocol import types
+
+from magent_lsp.core.request import PermissionOption
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +40,12 @@ class Habits:
     stops_at_answers: bool = False
     """What it reads in one piece with the answer it waits for lies there until more comes (Eglot before 1.16:
     `jsonrpc-request` leaves the process filter by a `throw`)."""
+
+    def in_order(self, options: Sequence[PermissionOption]) -> list[PermissionOption]:
+        """The ways to answer as they are offered: a bare RET must never allow anything."""
+        if self.first_is_default:
+            return sorted(options, key=lambda option: option.reply != "reject")
+        return list(options)
 
 
 _NAMED: Final[Mapping[str, Habits]] = {

@@ -85,6 +85,20 @@ def test_keys_that_are_meant_for_the_text_never_answer(desk: Desk, start: Start)
     assert "def indentation(line" not in desk.file.read_text()
 
 
+def test_a_question_that_came_while_somebody_typed_has_the_keyboard_after_that(
+    desk: Desk, start: Start
+) -> None:
+    desk.script(calling("edit_file", path=desk.name, **RENAME), {"text": "A better name."})
+    terminal = start(f"(setq magent-lsp-pause 600 magent-lsp--reading-time 0){TYPING}")
+    prompt(terminal, "Rename it")
+    terminal.wait("y Allow once", 60)
+    terminal.keys("M-<")
+    terminal.type("y")
+    terminal.wait('y"""One uniform shift')
+    terminal.keys("F5")
+    terminal.press("y", "A better name.")
+
+
 def test_a_question_does_not_take_the_keys_of_query_replace(desk: Desk, start: Start) -> None:
     asks = calling("edit_file", "Wait.", path=desk.name, **RENAME)
     desk.model.queue({**asks, "hold": True}, {"text": "Done."})
