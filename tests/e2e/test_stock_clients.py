@@ -9,7 +9,7 @@ import pytest
 
 from magent_lsp.lsp.chat.stream import LANDING
 from tests.support.chat import Talk
-from tests.support.lsp_client import ResponseError, editor
+from tests.support.lsp_client import NO_ANSWER, ResponseError, editor
 from tests.support.lsp_profiles import VSCODE, Profile
 from tests.support.model_server import ModelServer
 from tests.support.stage import Stage
@@ -176,8 +176,14 @@ async def test_a_bare_return_allows_nothing(tmp_path: Path, name: str) -> None:
     """Their dialogs have the first button chosen already, and may come up while a person types."""
     profile = Profile(name, VSCODE.capabilities, client=name)
     async with editor(tmp_path, profile=profile, script=SHOUT, files={"a.py": TEXT}) as client:
-        client.always = "Reject"
+        buffer = client.open("a.py")
+        client.answers.append(NO_ANSWER)
         run = await client.command("magent.prompt", prompt="shout")
+        await client.until(lambda: client.questions)
+        offered = [action["title"] for action in await client.actions(buffer.uri, buffer.range("return"))]
+        answers = [title for title in offered if title.endswith(": Edit a.py")]
+        assert answers[0 if NAMED[name] else -1] == "Magent: Reject: Edit a.py", "the second way to answer"
+        await client.command("magent.cancel", runId=run["runId"])
         await client.finished(run["runId"])
         titles = [action["title"] for action in client.questions[0]["actions"]]
         assert (titles[0] == "Reject") == NAMED[name]

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from tests.support.terminal import Program
 
 KEY = "sk-doctor-0123456789abcdefghijklmnop"
@@ -67,3 +69,26 @@ def test_a_bad_config_is_reported_with_file_and_line(program: Program) -> None:
     program.config.write_text("agent: build\nmaxTurns: many\n")
     done = program("doctor", MAGENT_MODEL=program.script({"text": "hi"}))
     assert f"{program.config}:2" in done.out
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "words"),
+    [
+        ("gpt4", "model", "no provider 'gpt4'"),
+        ("foo/bar", "model", "no provider 'foo'"),
+        ("anthropic/claude-sonnet-4-5", "model", "ANTHROPIC_API_KEY"),
+        ("ollama/llama3", "reachable", "Ollama"),
+    ],
+)
+def test_a_model_that_cannot_work_is_found_out(program: Program, model: str, name: str, words: str) -> None:
+    done = program("doctor", "--json", MAGENT_MODEL=model, OLLAMA_API_BASE="http://127.0.0.1:9")
+    line = lines(json.loads(done.out))[name]
+    assert done.code == 1
+    assert line["state"] == "fail"
+    assert words in line["detail"]
+    assert "doctor" not in line["detail"], "that is what one is reading"
+
+
+def test_an_address_that_is_not_known_is_no_good_news(program: Program) -> None:
+    done = program("doctor", "--json", MAGENT_MODEL="cohere/command-r", COHERE_API_KEY=KEY)
+    assert lines(json.loads(done.out))["reachable"]["state"] == "warn"
