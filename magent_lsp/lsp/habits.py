@@ -38,8 +38,8 @@ class Habits:
     holds_back: bool = False
     """It tells of changes when it is idle, which a dialog ends until the next key (Eglot)."""
     stops_at_answers: bool = False
-    """What it reads in one piece with the answer it waits for lies there until more comes (Eglot before 1.16:
-    `jsonrpc-request` leaves the process filter by a `throw`)."""
+    """What it reads in one piece with the answer it waits for is left behind, as a `throw` ends the reading:
+    until more comes (Eglot before 1.16), or for ever (lsp-mode before May 2026, its issue 4323)."""
 
     def in_order(self, options: Sequence[PermissionOption]) -> list[PermissionOption]:
         """The ways to answer as they are offered: a bare RET must never allow anything."""
@@ -55,8 +55,10 @@ _NAMED: Final[Mapping[str, Habits]] = {
     "kakoune-lsp": Habits(first_is_default=True, one_line=True, keeps_last_break=True),
     "vim-lsp": Habits(only_first_button=True, told_by_dialog=True, one_line=True),
     "vim": Habits(one_line=True),
+    "emacs": Habits(stops_at_answers=True),
 }
-"""Of clients whose name says it all; `vim` is yegappan/lsp."""
+"""Of clients whose name says it all; `vim` is yegappan/lsp, `emacs` is lsp-mode, which tells no version of
+its own."""
 
 
 def habits_of(client: types.ClientInfo | None, capabilities: types.ClientCapabilities) -> Habits:

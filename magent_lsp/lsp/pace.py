@@ -1,4 +1,4 @@
-"""What follows an answer comes alone, for clients that would leave it lying otherwise."""
+"""What follows an answer comes alone, for clients that would leave it behind otherwise."""
 
 import asyncio
 from collections import deque

@@ -166,7 +166,9 @@ def test_cancel_with_c_g_in_the_conversation(desk: Desk, start: Start) -> None:
     terminal = start()
     prompt(terminal, "Take your time")
     terminal.wait("C-g cancels", 60)
+    assert "All L1" not in terminal.screen()
     terminal.keys("C-x", "o", "M-<")
+    terminal.wait("All L1")  # a C-g that comes before a key is done ends that and throws away what follows
     terminal.press("C-g", "stopped: cancelled")
     terminal.wait("m: prompt")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.editors import Desk, Tmux, calling, need, wait_until
+from tests.support.editors import ONE_PIECE, Desk, Tmux, calling, need
 from tests.support.emacs import SUPPORT, emacs_environment, start_in_terminal
 
 pytestmark = [pytest.mark.editor, pytest.mark.timeout(240)]
@@ -72,7 +72,7 @@ class Emacs:
 
     def wait_text(self, wanted: str) -> str:
         """The text, once something is in it."""
-        wait_until(lambda: wanted in self.text(), 30, f"{wanted!r} in the buffer")
+        self.terminal.wait_until(lambda: wanted in self.text(), 30, f"{wanted!r} in the buffer")
         return self.text()
 
     def action(self, title: str) -> None:
@@ -94,7 +94,7 @@ class Emacs:
     def said(self, text: str) -> None:
         """Wait until a message of ours was shown, which the next one may have taken away already."""
         log = f'(with-current-buffer (messages-buffer) (not (null (string-search "{text}" (buffer-string)))))'
-        wait_until(lambda: self.value(log) == "t", 60, f"{text!r} in a message; {self.terminal.screen()}")
+        self.terminal.wait_until(lambda: self.value(log) == "t", 60, f"{text!r} in a message")
 
     def quit(self) -> None:
         """Press C-g and see it done, until no region is left: what else was at work may take the first."""
@@ -110,7 +110,9 @@ class Emacs:
         """Wait until both servers serve the buffer."""
         self.terminal.wait(lambda screen: "[magent:" in screen and "[upper:" in screen, 60)
         states = "(mapcar #'lsp--workspace-status (lsp-workspaces))"
-        wait_until(lambda: self.value(states) == "(initialized initialized)", 60, "both servers have begun")
+        self.terminal.wait_until(
+            lambda: self.value(states) == "(initialized initialized)", 60, "both servers have begun"
+        )
 
 
 @pytest.fixture
@@ -185,6 +187,18 @@ def test_ask_at_point_then_cancel_in_the_middle_of_an_answer(desk: Desk, emacs: 
     assert editor.text() == before
 
 
+def test_what_comes_together_with_an_answer_is_not_lost(desk: Desk, emacs: Start) -> None:
+    desk.server[:0] = [sys.executable, str(ONE_PIECE), "0.1"]
+    editor = emacs(
+        {"text": "It is here."}, calling("edit_file", path=desk.name, **RENAME), {"text": "Renamed."}
+    )
+    editor.action("Magent: Explain")
+    editor.said("It is here.")
+    editor.action("Magent: Improve")
+    editor.answer("Allow once", "+def indentation")
+    editor.said("Renamed.")
+
+
 @pytest.mark.covers("unsaved text", "two edits", "new file")
 def test_unsaved_text_two_edits_and_a_new_file(desk: Desk, emacs: Start) -> None:
     one = calling("edit_file", path=desk.name, **RENAME)
@@ -220,7 +234,9 @@ def test_a_server_that_was_killed_comes_back(desk: Desk, emacs: Start) -> None:
     editor.value(f"(signal-process (lsp--workspace-proc {ours}) 'SIGKILL)")
     # Out of the question: until then Emacs does not look at the process.
     editor.terminal.press("C-g", lambda screen: "+def indentation" not in screen)
-    wait_until(lambda: editor.value(f"(null {ours})") == "t", 30, "lsp-mode sees that the server has ended")
+    editor.terminal.wait_until(
+        lambda: editor.value(f"(null {ours})") == "t", 30, "lsp-mode sees that the server has ended"
+    )
     assert editor.text().startswith("# unsaved\n")
     editor.terminal.keys("M-x")
     editor.terminal.type("lsp")

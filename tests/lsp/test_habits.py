@@ -44,5 +44,6 @@ def test_who_leaves_lying_what_comes_with_an_answer() -> None:
         assert habits(EMACS, "Eglot", version).stops_at_answers, version
     for version in ("1.16", "1.17.30", "2.0"):
         assert not habits(EMACS, "Eglot", version).stops_at_answers, version
+    assert habits(VSCODE, "emacs", "GNU Emacs 30.1").stops_at_answers, "lsp-mode"
     for profile in (VSCODE, NEOVIM, POOR):
         assert not habits(profile).stops_at_answers, profile.name

@@ -32,7 +32,7 @@ import yaml
 REPOSITORY = Path(__file__).parents[2]
 
 ONE_PIECE = REPOSITORY / "tests/support/one_piece.py"
-"""The program that brings an answer and a question together."""
+"""The program that brings messages of a server together."""
 
 BESIDE = str(Path(sys.executable).parent)
 """Where the programs of Python packages are."""
@@ -260,11 +260,15 @@ class Tmux:
             last = self.screen()
             return holds(last)
 
-        try:
-            wait_until(seen, seconds, repr(wanted))
-        except AssertionError as error:
-            raise AssertionError(f"{error}; the screen:\n{last}{self._traced()}") from None
+        self.wait_until(seen, seconds, repr(wanted))
         return last
+
+    def wait_until(self, holds: Callable[[], bool], seconds: float, what: str) -> None:
+        """Look again and again until it holds; a failure shows the screen and the end of the trace."""
+        try:
+            wait_until(holds, seconds, what)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; the screen:\n{self.screen()}{self._traced()}") from None
 
     def _traced(self) -> str:
         """The end of what the program wrote of its doings."""

@@ -1,13 +1,17 @@
-"""Runs a language server, and hands out in one piece the answer that names a run and all to another message.
+"""Runs a language server, and hands out in one piece what a busy machine or a slow line brings together.
 
     python one_piece.py window/showMessageRequest magent-lsp serve
+    python one_piece.py 0.1 magent-lsp serve
 
-So comes what a busy machine or a slow line brings together.
+The first keeps the answer that names a run until a message with that text is there; the second keeps all
+until nothing came for so many seconds.
 """
 
 import json
+import queue
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -24,12 +28,15 @@ def _messages(stream: BinaryIO) -> Iterator[tuple[bytes, dict[str, object]]]:
             head = b""
 
 
-def main(until: bytes, command: list[str]) -> int:
-    """Pass everything on until the server ends; its exit code. The last message of the piece has `until`."""
-    server = subprocess.Popen(command, stdin=sys.stdin.buffer, stdout=subprocess.PIPE)
-    assert server.stdout is not None
+def _write(data: bytes) -> None:
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def with_text(stream: BinaryIO, until: bytes) -> None:
+    """Pass all on; the answer that names a run waits for a message with a text."""
     held, holding = b"", False
-    for data, message in _messages(server.stdout):
+    for data, message in _messages(stream):
         result = message.get("result")
         if isinstance(result, dict) and "runId" in result:
             holding = True
@@ -37,11 +44,46 @@ def main(until: bytes, command: list[str]) -> int:
             holding = False
         held += data
         if not holding:
-            sys.stdout.buffer.write(held)
-            sys.stdout.buffer.flush()
+            _write(held)
             held = b""
+
+
+def with_next(stream: BinaryIO, seconds: float) -> None:
+    """Pass all on once nothing came for so long."""
+    came: queue.Queue[bytes] = queue.Queue()
+
+    def read() -> None:
+        for data, _ in _messages(stream):
+            came.put(data)
+        came.put(b"")
+
+    threading.Thread(target=read, daemon=True).start()
+    held = b""
+    while True:
+        try:
+            data = came.get(timeout=seconds if held else None)
+        except queue.Empty:
+            _write(held)
+            held = b""
+            continue
+        if not data:
+            _write(held)
+            return
+        held += data
+
+
+def main(until: str, command: list[str]) -> int:
+    """Pass everything on until the server ends; its exit code."""
+    server = subprocess.Popen(command, stdin=sys.stdin.buffer, stdout=subprocess.PIPE)
+    assert server.stdout is not None
+    try:
+        seconds = float(until)
+    except ValueError:
+        with_text(server.stdout, until.encode())
+    else:
+        with_next(server.stdout, seconds)
     return server.wait()
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1].encode(), sys.argv[2:]))
+    sys.exit(main(sys.argv[1], sys.argv[2:]))
