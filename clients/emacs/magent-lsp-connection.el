@@ -133,8 +133,9 @@ into a buffer of another one."
   (when (file-remote-p root)
     (user-error "Magent works on local files; %s is remote" root))
   (unless (executable-find (car magent-lsp-server-command))
-    (user-error "There is no program %S: install it with `pipx install .' in a checkout \
-of magent-lsp (see its README), or set `magent-lsp-server-command'" (car magent-lsp-server-command)))
+    (user-error "There is no program %S: install it with %s in a checkout of magent-lsp \
+(see its README), or set `magent-lsp-server-command'"
+                (car magent-lsp-server-command) "pipx install '.[rg]'"))
   (let* ((name (magent-lsp--name root))
          (default-directory root)
          (conn (apply
@@ -245,7 +246,11 @@ It is there also after the server has ended."
   (setf (magent-lsp-ended conn) t)
   (ignore-errors (magent-lsp-request conn :shutdown nil 5))
   (ignore-errors (jsonrpc-notify conn :exit nil))
-  (ignore-errors (jsonrpc-shutdown conn)))
+  (let ((end (time-add nil 2)))
+    (while (and (jsonrpc-running-p conn) (time-less-p nil end))
+      (accept-process-output nil 0.1)))
+  (ignore-errors (jsonrpc-shutdown conn))
+  (message "The magent server of %s has ended" (abbreviate-file-name (magent-lsp-root conn))))
 
 ;;;; Commands of the server
 

@@ -427,7 +427,12 @@ def test_the_server_is_started_again_after_its_death(desk: Desk, batch: Batch) -
     (setq test-conn (magent-lsp-current))
     (test-ended)
     (test-check (test-has "Here I am." (test-conversation)))
-    (magent-lsp-shutdown test-conn)
+    (let (said)
+      (cl-letf (((symbol-function 'message) (lambda (&rest it) (push (apply #'format it) said))))
+        (magent-lsp-shutdown test-conn))
+      (test-check (string-search "has ended" (car said)))
+      ;; It ends by itself, and is not killed.
+      (test-check (cl-some (lambda (it) (string-search "exited with status 0" it)) said)))
     (test-check (null (magent-lsp-current)))
     """)
 

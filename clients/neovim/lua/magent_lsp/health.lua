@@ -35,7 +35,8 @@ local function check_clients(client)
   end
   for _, found in ipairs(clients) do
     local buffers = vim.tbl_count(found.attached_buffers)
-    vim.health.ok(('It runs for `%s`, %d buffers.'):format(found.config.root_dir or 'no folder', buffers))
+    local what = buffers == 1 and '1 buffer' or buffers .. ' buffers'
+    vim.health.ok(('It runs for `%s`, %s.'):format(found.config.root_dir or 'no folder', what))
   end
 end
 
