@@ -42,7 +42,7 @@ def test_kill_9_at_any_moment_costs_at_most_the_record_being_written(tmp_path: P
     arguments = [sys.executable, "-c", WRITER, str(tmp_path / "state"), str(tmp_path)]
     random_ = random.Random(7)
     session_id = ""
-    for _ in range(6):
+    for kills in range(1, 7):
         with subprocess.Popen(
             [*arguments, *([session_id] if session_id else [])], stdout=subprocess.PIPE, text=True
         ) as child:
@@ -57,7 +57,9 @@ def test_kill_9_at_any_moment_costs_at_most_the_record_being_written(tmp_path: P
         assert ids == [f"m{n}" for n in range(len(ids))], "no hole and no repetition"
         assert len(ids) > (max(written[:-1]) if len(written) > 1 else 0)
         store.close(session)
-    assert told == [], "each record is one write, so the kernel has it whole or not at all"
+        # A record is one write, but a kill can end a write between two pages of the file.
+        assert len(read(store.path(session_id)).problems) <= kills
+    assert all("record" in line and "is skipped" in line for line in told), told
 
 
 def whole_session(state: Path) -> tuple[Path, list[Message]]:
