@@ -3,6 +3,11 @@
 from typing import Final
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# Time is no property: on a busy machine anything takes long.
+settings.register_profile("ours", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("ours")
 
 EVERYDAY: Final = frozenset(
     {

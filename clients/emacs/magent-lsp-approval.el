@@ -154,7 +154,8 @@ If a PERSON goes there, the next key is for it; else not at once."
         (set-window-point window 1)
         (if (or person (magent-lsp--may-select-p conn))
             (select-window window)
-          (unless read (magent-lsp--select-later conn request))
+          (unless (or read (null magent-lsp-select-approval))
+            (magent-lsp--select-later conn request))
           (message "Magent asks: %s (%s)" (magent-lsp--reveal (plist-get request :title))
                    (substitute-command-keys
                     "\\<magent-lsp-mode-map>\\[magent-lsp-answer-approval] to answer")))))))
@@ -162,22 +163,30 @@ If a PERSON goes there, the next key is for it; else not at once."
 (defun magent-lsp--select-later (conn request)
   "Select the window with REQUEST of CONN once it may take the keyboard.
 Who was there before that and left is not taken there again."
-  (run-at-time
-   0.3 nil
-   (lambda ()
-     (let ((window (get-buffer-window (magent-lsp--approval-buffer conn))))
-       (cond
-        ((not (and window (memq request (magent-lsp-permissions conn))
-                   (eq request (buffer-local-value 'magent-lsp--request (window-buffer window))))))
-        ((eq window (selected-window)))
-        ((magent-lsp--may-select-p conn)
-         (magent-lsp--now request)
-         (select-window window))
-        (t (magent-lsp--select-later conn request)))))))
+  (when-let ((timer (magent-lsp--selecting conn)))
+    (cancel-timer timer))
+  (setf (magent-lsp--selecting conn)
+        (run-at-time 0.3 nil #'magent-lsp--select-now-or-later conn request)))
+
+(defun magent-lsp--select-now-or-later (conn request)
+  "Select the window with REQUEST of CONN if it may take the keyboard by now."
+  (setf (magent-lsp--selecting conn) nil)
+  (let ((window (get-buffer-window (magent-lsp--approval-buffer conn))))
+    (cond
+     ((not (and window (memq request (magent-lsp-permissions conn))
+                (eq request (buffer-local-value 'magent-lsp--request (window-buffer window))))))
+     ((eq window (selected-window)))
+     ((magent-lsp--may-select-p conn)
+      (magent-lsp--now request)
+      (select-window window)
+      (when (string-prefix-p "Magent asks: " (or (current-message) ""))
+        (message nil)))
+     (t (magent-lsp--select-later conn request)))))
 
 (defun magent-lsp--fit (window)
   "Make WINDOW as high as its text, within limits."
-  (fit-window-to-buffer window (max 8 (/ (frame-height) 2)) 4))
+  ;; On a small screen the difference comes before the conversation.
+  (fit-window-to-buffer window (max 8 (/ (frame-height) 2) (min 20 (- (frame-height) 10))) 4))
 
 (defun magent-lsp--may-select-p (conn)
   "Return non-nil if the approval of CONN may take the keyboard."
@@ -215,6 +224,11 @@ Who answers a row of questions then finds each of them at hand."
   (when-let ((command (plist-get request :command)))
     (insert (propertize (magent-lsp--reveal command) 'face 'magent-lsp-code) "\n"))
   (when-let ((diff (plist-get request :diff)))
+    ;; Lines that only say again what the title does are in the way of the others.
+    (when (and (string-match "\\`--- \\(.+\\)\n\\+\\+\\+ \\(.+\\)\n" diff)
+               (equal (match-string 1 diff) (match-string 2 diff))
+               (string-suffix-p (concat " " (match-string 1 diff)) (plist-get request :title)))
+      (setq diff (substring diff (match-end 0))))
     (insert (magent-lsp--diff-text diff) "\n")))
 
 (defun magent-lsp--close-approval (conn)
@@ -285,6 +299,15 @@ It is REQUEST of CONN, by default the one that is meant here."
           (insert (plist-get params :modified))
           (diff-no-select original (current-buffer) (concat "-U" lines) t buffer))))
     (with-current-buffer buffer
+      ;; Names of temporary buffers and files say nothing to a person.
+      (let ((inhibit-read-only t))
+        (goto-char (point-min))
+        (when (re-search-forward "^--- .*\n\\+\\+\\+ .*\n" nil t)
+          (delete-region (point-min) (point)))
+        (goto-char (point-max))
+        (when (re-search-backward "^Diff finished.*" nil t)
+          (delete-region (point) (point-max)))
+        (goto-char (point-min)))
       (setq header-line-format
             (string-replace "%" "%%" (concat " " (magent-lsp--reveal (plist-get params :title))
                                              " · the whole file · q closes"))))

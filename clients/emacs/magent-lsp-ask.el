@@ -28,7 +28,9 @@ A command that reads keys of its own, such as `query-replace' or
 Isearch, is one in which somebody types, however slowly."
   (let ((idle (current-idle-time)))
     (and idle (>= (float-time idle) magent-lsp-pause)
-         (null this-command) (null overriding-terminal-local-map))))
+         (null this-command) (null defining-kbd-macro) (null overriding-terminal-local-map)
+         ;; The first keys of a sequence, as C-x, are meant for what is selected now.
+         (equal [] (this-single-command-raw-keys)))))
 
 (defun magent-lsp--at-pause (later function)
   "Call FUNCTION, which prompts, once nobody types; it answers LATER.
@@ -99,7 +101,7 @@ A permission is asked for in a buffer of its own, from the event."
        later
        (lambda ()
          (let ((choice (completing-read (magent-lsp--question (plist-get params :message))
-                                        titles nil t)))
+                                        (magent-lsp--in-order titles) nil t)))
            (magent-lsp-answer
             later (cl-find choice actions :test #'equal
                            :key (lambda (action) (plist-get action :title))))))))))

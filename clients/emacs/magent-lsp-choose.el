@@ -23,7 +23,7 @@
                     (concat (make-string (- (+ 2 width) (length name)) ?\s)
                             (propertize (or (funcall detail item) "")
                                         'face 'completions-annotations))))))
-         (choice (completing-read prompt names nil t)))
+         (choice (completing-read prompt (magent-lsp--in-order names) nil t)))
     (nth (magent-lsp--position-of choice names) items)))
 
 (defun magent-lsp--position-of (choice names)
@@ -73,7 +73,9 @@
                            nil)
                    (lambda (it) (format "%s  %s" (or (plist-get it :title) "?")
                                         (plist-get it :sessionId)))
-                   (lambda (it) (plist-get it :updated))))
+                   (lambda (it)
+                     (when-let ((updated (plist-get it :updated)))
+                       (format-time-string "%Y-%m-%d %H:%M" (date-to-time updated))))))
          (id (plist-get session :sessionId))
          (text (plist-get (magent-lsp-call conn "magent.exportSession"
                                            (list :sessionId id :format "markdown"))

@@ -53,6 +53,8 @@ It is always asked for, each time."
              :documentation "An alist of progress tokens and texts.")
    (permissions :initform nil :accessor magent-lsp-permissions
                 :documentation "Open permission requests, oldest first.")
+   (selecting :initform nil :accessor magent-lsp--selecting
+              :documentation "The timer of a question that waits for the keyboard.")
    (comparisons :initform nil :accessor magent-lsp-comparisons
                 :documentation "An alist of permission requests and what their edits change.")
    (session :initform nil :accessor magent-lsp-session)
@@ -101,6 +103,13 @@ A buffer of a server that has ended has the one that came after it."
   "Return the folder whose server the current buffer has, or would have."
   (let ((own (or magent-lsp--connection magent-lsp--opened)))
     (if own (magent-lsp-root own) (magent-lsp--project-root))))
+
+(defun magent-lsp--in-order (names)
+  "Return a table that completes NAMES and lists them in their order."
+  (lambda (string predicate action)
+    (if (eq action 'metadata)
+        '(metadata (display-sort-function . identity) (cycle-sort-function . identity))
+      (complete-with-action action names string predicate))))
 
 (defun magent-lsp--names ()
   "Return an alist of the names of connections and their folders.
@@ -266,11 +275,12 @@ that was a question, both would wait for ever."
     (jsonrpc-async-request
      conn method params :timeout seconds
      :success-fn (lambda (it) (setq done t result it))
-     :error-fn (lambda (err) (setq done t failed (plist-get err :message)))
+     :error-fn (lambda (err)
+                 (setq done t failed (or (plist-get err :message) "The server gave no reason")))
      :timeout-fn (lambda () (setq done t failed (format "No answer to %s within %s s"
                                                         (substring (symbol-name method) 1)
                                                         seconds))))
-    (while (not done) (accept-process-output nil 1))
+    (while (not done) (accept-process-output nil 0.2))
     (when failed (signal 'jsonrpc-error (list failed)))
     result))
 

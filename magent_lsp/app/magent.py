@@ -231,6 +231,8 @@ class Magent:
             folder = self.configuration.folder_of(request)
             snapshot = self.snapshot(folder)
             session = self.new_session(folder=folder, agent=request.agent)
+            if request.passing:
+                session.begin_with_question()
         run = self._runner.driver.make(request, session, snapshot, guest=guest)
         queued = self._runner.runs.start(run)
         return Started(run_id=run.id, session_id=session.id, queued=queued)

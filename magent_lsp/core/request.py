@@ -55,6 +55,8 @@ class RunRequest:
     prompt: str
     agent: str | None = None
     """None: the session's, else the configured default."""
+    passing: bool = False
+    """The agent is for this prompt only, even where the session begins with it: a question at a place."""
     session_id: str | None = None
     """None: a new session."""
     folder: Path | None = None

@@ -44,6 +44,8 @@ class Session:
     folder: Path
     """The workspace folder it belongs to."""
     agent: str
+    passing: bool = False
+    """Its agent is that of the question with which it began; the first prompt takes the usual one."""
     model: str | None = None
     """A model chosen for this session; None: the agent's, else the configured one."""
     title: str = ""
@@ -99,9 +101,14 @@ class Session:
 
     def use_agent(self, name: str) -> None:
         """Go on with another agent."""
-        if name != self.agent:
-            self.agent = name
-            self.journal("meta", {"agent": name})
+        if name != self.agent or self.passing:
+            self.agent, self.passing = name, False
+            self.journal("meta", {"agent": name, "passing": False})
+
+    def begin_with_question(self) -> None:
+        """Its agent is for the question with which it begins."""
+        self.passing = True
+        self.journal("meta", {"passing": True})
 
     def use_model(self, model: str | None) -> None:
         """Go on with another model; None: the configured one."""

@@ -1,7 +1,10 @@
 """What is set up, what is missing, and how to mend it."""
 
 import asyncio
+import errno
+import os
 import platform
+import re
 import tempfile
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -165,8 +168,8 @@ async def _model(
     try:
         async with asyncio.timeout(3 * _SECONDS):
             return line, await reach(chosen)
-    except (MagentError, OSError, TimeoutError) as error:
-        where = chosen.api_base or "the provider"
+    except (MagentError, OSError, ValueError) as error:  # ValueError: it is no address, or no name of a file
+        where = _bare(chosen.api_base) if chosen.api_base else "the provider"
         why = str(error) or "no answer in time"
         mend = "Check the network, `apiBase`, and whether the server runs."
         if chosen.model.startswith("scripted:"):
@@ -208,5 +211,14 @@ def _address(chosen: Chosen, environ: Mapping[str, str]) -> str:
     return environ.get("HTTPS_PROXY") or environ.get("https_proxy") or (f"https://{host}" if host else "")
 
 
+def _bare(address: str) -> str:
+    """An address without the password or the key that it may hold."""
+    scheme, mark, rest = address.rpartition("://")
+    return scheme + mark + re.split(r"[?#]", rest, maxsplit=1)[0].rpartition("@")[2]
+
+
 def _look(folder: Path, script: str) -> None:
-    (folder / Path(script).expanduser()).stat()
+    path = folder / Path(script).expanduser()
+    if not path.is_file():
+        path.stat()
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))

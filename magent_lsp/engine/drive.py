@@ -345,10 +345,11 @@ class Driver:
 def choose_agent(request: RunRequest, session: Session, snapshot: Snapshot, *, child: bool) -> Agent:
     """The agent of a run: the request's, else the session's; CallerError if there is none of that name.
 
-    A session that has not begun stays with the agent that is asked for; later prompts ask for themselves. In
-    the session of another program's agent people speak with an agent of ours.
+    A session that has not begun stays with the agent that is asked for; later prompts ask for themselves. One
+    that began with a question at a place takes the agent of its first prompt. In the session of another
+    program's agent people speak with an agent of ours.
     """
-    own = session.agent if session.agent != GUEST_AGENT else ""
+    own = session.agent if session.agent != GUEST_AGENT and not session.passing else ""
     name = request.agent or own or snapshot.settings.agent
     agent = snapshot.agents.get(name)
     if agent is not None and agent.mode == "subagent" and not child and request.agent is None:
@@ -359,7 +360,7 @@ def choose_agent(request: RunRequest, session: Session, snapshot: Snapshot, *, c
     if agent is None:
         names = sorted(a.name for a in snapshot.agents.values() if not a.hidden)
         raise CallerError(f"agent: there is no agent {name!r}. Available: {', '.join(names)}.")
-    if request.agent and not session.messages:
+    if not request.passing and (session.passing or (request.agent and not session.messages)):
         session.use_agent(agent.name)
     return agent
 

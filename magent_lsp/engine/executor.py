@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from magent_lsp.core.diff import one_line
+from magent_lsp.core.diff import one_line, reveal
 from magent_lsp.core.errors import MagentError, ToolError
 from magent_lsp.core.events import TodoUpdated, ToolCallEvent, ToolState
 from magent_lsp.core.known import Known, more, read_known
@@ -304,7 +304,7 @@ class Executor:
 
 def _named(call: ToolCall) -> str:
     """What people are told that a call is named: a model may name any text, of many lines too."""
-    return one_line(call.name)[:LONGEST_NAME]
+    return reveal(one_line(call.name[:LONGEST_NAME]))[:LONGEST_NAME]
 
 
 async def _reporting(

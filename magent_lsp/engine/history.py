@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
+from magent_lsp.core.halves import whole
 from magent_lsp.core.messages import (
     AssistantMessage,
     Message,
@@ -169,7 +170,7 @@ def _sendable(text: str) -> str:
     """Without lone surrogates, which no HTTP client can encode; blank text becomes empty."""
     if text.isspace():
         return ""
-    return text if text.isascii() else _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+    return whole(text)
 
 
 def _valid_call(call: ToolCall, ids: "_Names") -> ToolCall:
@@ -190,7 +191,7 @@ def _valid_arguments(arguments: str) -> str:
     if not isinstance(value, dict):
         return "{}"
     if _SURROGATE.search(arguments) or ("\\u" in arguments and _SURROGATE.search(_dump(value))):
-        return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", _dump(value))
+        return whole(_dump(value))
     return arguments
 
 

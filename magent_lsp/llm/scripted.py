@@ -219,7 +219,9 @@ def _last_user(messages: Sequence[Message]) -> str:
 def _last_results(messages: Sequence[Message]) -> list[str]:
     results = []
     for message in reversed(messages):
-        if isinstance(message, AssistantMessage):
+        if isinstance(message, AssistantMessage) or (
+            isinstance(message, UserMessage) and not message.synthetic
+        ):
             break
         if isinstance(message, ToolMessage):
             results.append(message.text)

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from magent_lsp.core.halves import Joiner, whole
 from magent_lsp.core.messages import (
     AssistantMessage,
     FinishReason,
@@ -49,6 +50,7 @@ class Assembly:
         self._blocks = Blocks()
         self._calls = Calls(id, {tool.name for tool in tools})
         self._held = TextCalls(tools)
+        self._said, self._thought = Joiner(), Joiner()
         self.finish_reason: FinishReason | None = None
 
     @property
@@ -65,15 +67,15 @@ class Assembly:
     def feed(self, delta: Delta) -> list[TextDelta | ReasoningDelta]:
         """Take a chunk; returns what can be shown of it."""
         shown: list[TextDelta | ReasoningDelta] = []
-        if delta.reasoning:
-            self._reasoning.append(delta.reasoning)
-            shown.append(ReasoningDelta(text=delta.reasoning))
+        if thought := self._thought.feed(delta.reasoning or ""):
+            self._reasoning.append(thought)
+            shown.append(ReasoningDelta(text=thought))
         for block in delta.blocks:
             self._blocks.feed(block)
         if delta.calls:
             shown += self._show(self._held.release())
-        if delta.text:
-            shown += self._show(self._held.feed(delta.text, hold=not self._calls))
+        if said := self._said.feed(delta.text or ""):
+            shown += self._show(self._held.feed(said, hold=not self._calls))
         for piece in delta.calls:
             self._calls.feed(piece)
         self.finish_reason = delta.finish or self.finish_reason
@@ -82,6 +84,7 @@ class Assembly:
     def finish(self, usage: Usage) -> list[TextDelta | AssistantMessage]:
         """The rest of the text, if some was held back, and the whole message."""
         reason = self.finish_reason or "cut"
+        begun = self._show(self._held.feed(left, hold=not self._calls)) if (left := self._said.end()) else []
         call = self._held.call() if reason in ("stop", "tool_calls") else None
         if call:
             self._calls.feed(CallDelta(name=call.name, arguments=call.arguments))
@@ -94,14 +97,14 @@ class Assembly:
         message = AssistantMessage(
             id=self._id,
             text="".join(self._text),
-            reasoning="".join(self._reasoning),
+            reasoning="".join(self._reasoning) + self._thought.end(),
             reasoning_blocks=self._blocks.whole(),
             tool_calls=calls,
             finish=reason,
             usage=usage,
             model=self._model,
         )
-        return [*rest, message]
+        return [*begun, *rest, message]
 
     def _show(self, text: str) -> list[TextDelta]:
         if not text:
@@ -115,6 +118,10 @@ class _Open:
     id: str = ""
     name: str = ""
     arguments: list[str] = field(default_factory=list)
+
+
+_LONGEST_NAME = 1_000
+"""Characters kept of a name; no tool has one as long."""
 
 
 class Calls:
@@ -139,7 +146,7 @@ class Calls:
             self._at[piece.index] = call
         call.id = call.id or piece.id or ""
         if piece.name and piece.name != call.name:
-            call.name += piece.name
+            call.name = (call.name + piece.name)[:_LONGEST_NAME]
         if piece.arguments:
             call.arguments.append(piece.arguments)
 
@@ -152,7 +159,8 @@ class Calls:
                 continue
             id = call.id if call.id and call.id not in taken else f"call_{self._message_id}_{place}"
             taken.add(id)
-            calls.append(ToolCall(id=id, name=call.name, arguments="".join(call.arguments)))
+            arguments = whole("".join(call.arguments))
+            calls.append(ToolCall(id=whole(id), name=whole(call.name), arguments=arguments))
         return tuple(calls)
 
     def _find(self, piece: CallDelta) -> _Open | None:

@@ -4,6 +4,7 @@ import re
 import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
@@ -91,7 +92,7 @@ def line_edits(edit: TextEdits) -> list[types.TextEdit]:
     """The smallest runs of whole lines that change: character 0 at both ends, or the end of the text."""
     text = edit.before
     starts = line_starts(text)
-    result = []
+    result: list[types.TextEdit] = []
     for first, stop, replacements in _line_groups(edit, starts):
         begin, end = _offset(text, starts, first), _offset(text, starts, stop)
         new = _spliced(text, begin, end, replacements)
@@ -99,13 +100,36 @@ def line_edits(edit: TextEdits) -> list[types.TextEdit]:
             stop += 1
             new += text[end : _offset(text, starts, stop)]
             end = _offset(text, starts, stop)
-        for hunk in _trimmed(split_lines(text[begin:end]), split_lines(new)):
-            head, tail, lines = hunk
+        old = split_lines(text[begin:end])
+        for head, tail, lines in _trimmed(old, split_lines(new)):
+            # Not `stop`, which counts the place behind the last line break as a line.
             span = types.Range(
-                start=_place(text, starts, first + head), end=_place(text, starts, stop - tail)
+                start=_place(text, starts, first + head),
+                end=_place(text, starts, first + len(old) - tail),
             )
-            result.append(types.TextEdit(range=span, new_text="".join(lines)))
+            made = "".join(lines)
+            if result and result[-1].range.end == span.start:  # clients differ in the order at one place
+                last = result.pop()
+                span, made = types.Range(last.range.start, span.end), last.new_text + made
+            result.append(types.TextEdit(range=span, new_text=made))
     return result
+
+
+def with_last_break(edit: TextEdits) -> TextEdits:
+    """The edit with a line break at the end of what it gives.
+
+    For a client that ends each text with one, and joins what is put behind the last to the line before.
+    """
+    if not edit.after or edit.after.endswith(("\n", "\r")):
+        return edit
+    end = "\r\n" if "\r\n" in edit.before else "\n"
+    size = len(edit.before)
+    *most, last = edit.replacements
+    if last.end == size:
+        changes = (*most, last._replace(text=last.text + end))
+    else:
+        changes = (*most, last, Replacement(size, size, end))
+    return replace(edit, replacements=changes, after=edit.after + end)
 
 
 def before_last_break(text: str, edits: list[types.TextEdit]) -> list[types.TextEdit]:
@@ -127,10 +151,13 @@ def before_last_break(text: str, edits: list[types.TextEdit]) -> list[types.Text
     before = types.Position(line=len(starts) - 2, character=units_of(line))
     start = last.range.start
     if start == last.range.end:
-        start, new = before, broken + new
-        if rest and rest[-1].range.end == before:  # clients differ in the order of edits at one place
-            start, new = rest[-1].range.start, rest[-1].new_text + new
+        if rest and rest[-1].range.end >= before:
+            # Clients differ in the order of edits at one place, and none may lie in another.
+            gap = broken if rest[-1].range.end == before else ""
+            start, new = rest[-1].range.start, rest[-1].new_text + gap + new
             rest = rest[:-1]
+        else:
+            start, new = before, broken + new
     return [*rest, types.TextEdit(range=types.Range(start, before), new_text=new)]
 
 

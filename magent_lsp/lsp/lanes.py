@@ -26,7 +26,14 @@ from magent_lsp.core.edits import (
 from magent_lsp.core.errors import ToolError
 from magent_lsp.core.views import to_lf
 from magent_lsp.lsp.buffers import Buffers, on_disk
-from magent_lsp.lsp.convert import before_last_break, line_edits, takes, to_uri, workspace_edit
+from magent_lsp.lsp.convert import (
+    before_last_break,
+    line_edits,
+    takes,
+    to_uri,
+    with_last_break,
+    workspace_edit,
+)
 from magent_lsp.lsp.delivery import Delivery
 from magent_lsp.lsp.documents import OpenDocument
 from magent_lsp.lsp.habits import Habits
@@ -128,6 +135,8 @@ class Lanes:
             return _failed(edit, "stale", await in_thread(_what_changed, edit.before, document.source))
         if isinstance(edit, RenameFile | DeleteFile):
             return await self._apply_resource(edit, document, label)
+        if self._habits.keeps_last_break:
+            edit = with_last_break(edit)
         return await self._apply_buffer(edit, document, label, save)
 
     async def _apply_buffer(

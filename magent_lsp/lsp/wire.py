@@ -32,7 +32,8 @@ from pygls.protocol import (
 from magent_lsp.core.errors import CallerError, MagentError
 from magent_lsp.lsp.documents import DocumentsProtocol
 from magent_lsp.lsp.habits import habits_of
-from magent_lsp.lsp.pace import Pace
+from magent_lsp.lsp.pace import WAITED_FOR, Pace
+from magent_lsp.lsp.readable import Readable
 from magent_lsp.lsp.registrations import announce
 
 if TYPE_CHECKING:
@@ -80,7 +81,13 @@ class Wire(DocumentsProtocol):
         self._commands: set[Any] = set()
         """Ids of the commands that are not answered yet."""
         self._pace: Pace | None = None
-        """Set for a client that wants what follows an answer to come alone."""
+        """Set for a client that wants what follows an answer it waits for to come alone."""
+        self._waited_for: set[Any] = set()
+        """Ids of requests whose answers such a client waits for."""
+
+    def set_writer(self, writer: Any, include_headers: bool = True) -> None:
+        """Write to this."""
+        super().set_writer(Readable(writer), include_headers)
 
     def flush(self) -> None:
         """Give the writer all that is held back."""
@@ -92,7 +99,11 @@ class Wire(DocumentsProtocol):
         if self._pace is None:
             send()
         else:
-            self._pace.take(send, answer=_is_answer(data))
+            id, ours = _id_of(data), _is_ours(data)
+            waited_for = not ours and id in self._waited_for
+            if not ours:
+                self._waited_for.discard(id)
+            self._pace.take(send, waited_for=waited_for, id=id if ours else None)
 
     def structure_message(self, data: dict[str, Any]) -> Any:
         """Leave the parsed JSON as it is; pygls would take any object with a `jsonrpc` key for a message."""
@@ -199,6 +210,8 @@ class Wire(DocumentsProtocol):
             return
         if method_name == types.WORKSPACE_EXECUTE_COMMAND:
             self._commands.add(msg_id)
+        if self._pace is not None and method_name in WAITED_FOR:
+            self._waited_for.add(msg_id)
         super()._handle_request(msg_id, method_name, params)
 
     def _run_generator(self, future: Any, *, gen: Any, result_future: Any) -> None:
@@ -309,12 +322,18 @@ class Wire(DocumentsProtocol):
                 reminder.cancel()
             if self._request_futures.pop(msg_id, None) is not None:
                 self._result_types.pop(msg_id, None)
-                self.notify(types.CANCEL_REQUEST, types.CancelParams(id=msg_id))
+                if self._pace is None or not self._pace.withdraw(msg_id):
+                    self.notify(types.CANCEL_REQUEST, types.CancelParams(id=msg_id))
 
 
-def _is_answer(data: Any) -> bool:
-    """Whether a message of ours answers a request of the client."""
-    return "method" not in data if isinstance(data, dict) else not hasattr(data, "method")
+def _id_of(data: Any) -> Any:
+    """The id of a message; None if it has none."""
+    return data.get("id") if isinstance(data, dict) else getattr(data, "id", None)
+
+
+def _is_ours(data: Any) -> bool:
+    """Whether a message is our own request or notification, and no answer."""
+    return "method" in data if isinstance(data, dict) else hasattr(data, "method")
 
 
 def _is_id(value: Any) -> bool:

@@ -15,6 +15,8 @@ from mcp_types import (
     jsonrpc_message_adapter,
 )
 
+from magent_lsp.core.halves import whole
+
 _SHOWN: Final = 300
 _NAME: Final = rb'"id"\s*:\s*(-?\d{1,18}|"[^"\\]{0,200}")\s*'
 _AT_START: Final = re.compile(
@@ -44,11 +46,7 @@ def read_message(line: bytes) -> JSONRPCMessage | None:
     try:
         value = json.loads(line.decode("utf-8", "replace"))
         # half an emoji, as servers send it that cut texts, is no text that could be written anywhere
-        mended = (
-            json.dumps(value, ensure_ascii=False)
-            .encode("utf-16", "surrogatepass")
-            .decode("utf-16", "replace")
-        )
+        mended = whole(json.dumps(value, ensure_ascii=False))
     except (ValueError, RecursionError) as error:
         return _unreadable(line, "it nests too deep" if isinstance(error, RecursionError) else str(error))
     try:

@@ -25,6 +25,7 @@ from mcp_types import (
 )
 
 from magent_lsp import __version__
+from magent_lsp.core.halves import whole
 from magent_lsp.mcp.link import Answer, Link, NoEditor
 
 logger = logging.getLogger(__name__)
@@ -142,17 +143,12 @@ def _tool(each: Mapping[str, Any]) -> Tool:
 
 
 def _result(answer: Answer) -> CallToolResult:
-    content: list[ContentBlock] = [TextContent(type="text", text=_sendable(answer.text))]
+    content: list[ContentBlock] = [TextContent(type="text", text=whole(answer.text))]
     content += [
         ImageContent(type="image", data=image["data"], mime_type=image["mediaType"])
         for image in answer.images
     ]
     return CallToolResult(content=content, is_error=answer.failed)
-
-
-def _sendable(text: str) -> str:
-    """Without halves of characters, which cannot be written as UTF-8."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _path(uri: str) -> Path | None:

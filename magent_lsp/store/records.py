@@ -4,7 +4,6 @@ A record is one JSON object with a `kind`, the version of the format and its tim
 than writers: unknown keys are ignored, missing ones have defaults, unknown words fall back to a harmless one.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, get_args
@@ -13,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticSerializationError
 
+from magent_lsp.core.halves import whole
 from magent_lsp.core.messages import (
     AssistantMessage,
     FinishReason,
@@ -28,7 +28,6 @@ from magent_lsp.core.messages import (
 from magent_lsp.core.session import RecordKind, Todo, TodoStatus
 
 VERSION: Final = 1
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 def _known(words: Any, default: str) -> BeforeValidator:
@@ -164,6 +163,8 @@ class MetaRecord(_Record):
     id: str | None = None
     folder: str | None = None
     agent: str | None = None
+    passing: bool | None = None
+    """Its agent is that of the question with which it began."""
     model: str | None = None
     created: str | None = None
     parent: str | None = None
@@ -296,7 +297,7 @@ def encode(
     try:
         return record.model_dump_json(by_alias=True, exclude_none=True).encode()
     except PydanticSerializationError:  # lone surrogates, which no UTF-8 file can hold
-        clean = _each_text(record, lambda text: _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text))
+        clean = _each_text(record, whole)
         return clean.model_dump_json(by_alias=True, exclude_none=True).encode()
 
 

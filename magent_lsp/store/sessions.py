@@ -315,6 +315,7 @@ class SessionStore:
             id=session_id,
             folder=Path(meta.folder),
             agent=meta.agent or "",
+            passing=bool(meta.passing),
             model=meta.model,
             title=written.title,
             created=meta.created or meta.time,

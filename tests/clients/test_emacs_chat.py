@@ -69,7 +69,7 @@ def test_ask_about_a_selection_and_type_meanwhile(desk: Desk, emacs: Batch) -> N
 
 def test_cancel(desk: Desk, emacs: Batch) -> None:
     look = calling("read_file", path=desk.name)
-    desk.model.queue({**look, "text": "I look."}, {"text": "word " * 500, "delay": 0.1})
+    desk.model.queue({**look, "text": "I look."}, {"text": ["word ", "and more"], "hold": True})
     emacs(f"""
     {CHAT}
     (erase-buffer)

@@ -109,7 +109,7 @@ def test_reject_changes_nothing(desk: Desk, eglot: Batch) -> None:
 
 @pytest.mark.covers("cancel")
 def test_cancel_by_code_action(desk: Desk, eglot: Batch) -> None:
-    desk.model.queue({"text": "word " * 500, "delay": 0.1}, {"text": "Still here."})
+    desk.model.queue({"text": ["word ", "and more"], "hold": True}, {"text": "Still here."})
     eglot(f"""
     (test-command "magent.prompt" :prompt "Take your time")
     (test-until (with-temp-buffer (url-insert-file-contents "{desk.model.url}/_requests")
@@ -167,7 +167,7 @@ def test_two_edits_of_one_reply(desk: Desk, eglot: Batch) -> None:
 
 @pytest.mark.covers("killed")
 def test_a_server_that_was_killed_comes_back(desk: Desk, eglot: Batch) -> None:
-    desk.model.queue({"text": "word " * 500, "delay": 0.1})
+    desk.model.queue({"text": ["word ", "and more"], "hold": True})
     desk.model.queue(calling("edit_file", path=desk.name, **RENAME), {"text": "Renamed."})
     eglot(f"""
     (setq eglot-autoreconnect nil)

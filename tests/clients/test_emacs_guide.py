@@ -67,9 +67,11 @@ def test_the_client(begin: Begin) -> None:
     terminal.keys("Enter")
     terminal.wait("y Allow once", 60)
     terminal.keys("C-c", "m", "p", "y")
-    terminal.wait("def indentation(line: str) -> str:")
+    terminal.wait("A better name.")
+    terminal.wait("\ndef indentation(line: str) -> str:")
     terminal.keys("C-c", "m", "u")
-    terminal.wait("def indent_of(line: str) -> str:")
+    terminal.wait("taken back: indent.py")
+    terminal.wait("\ndef indent_of(line: str) -> str:")
 
 
 def test_eglot(begin: Begin) -> None:

@@ -1,7 +1,6 @@
 """The Emacs client with real keys in a terminal."""
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,6 +26,20 @@ TYPING = """
 (global-set-key (kbd "<f5>") (lambda () (interactive) (setq magent-lsp-pause 0.1)))
 """
 """Keys that say that somebody types from here on, and that nobody does."""
+
+LATER = """
+(defvar test-later 0)
+(advice-add 'float-time :around (lambda (real &optional time)
+                                  (if time (funcall real time) (+ test-later (funcall real)))))
+(global-set-key (kbd "<f7>") (lambda () (interactive) (setq test-later (+ test-later 500))))
+"""
+"""A key with which 500 seconds pass."""
+
+UNREAD = """
+(setq magent-lsp-pause 0.1 magent-lsp--reading-time 600 minibuffer-message-timeout nil)
+(advice-add 'magent-lsp--await-reading :after (lambda () (setq magent-lsp-pause 600)))
+"""
+"""A question comes at once, is read for minutes, and what is said of it stays until the next key."""
 
 Start = Callable[..., Tmux]
 
@@ -57,7 +70,7 @@ def test_a_first_edit_with_five_keys(desk: Desk, start: Start, pictures: Path) -
     # Nothing is typed, so the question has the keyboard; without that, C-c m p goes there.
     terminal.wait("y Allow once", 60)
     terminal.wait("+def indentation")
-    assert "asks you" in terminal.screen()
+    terminal.wait("asks you")
     take(terminal, pictures / "emacs.png", title="Emacs")
     terminal.keys("C-c", "m", "p", "y")
     terminal.wait("A better name.")
@@ -69,7 +82,7 @@ def test_a_first_edit_with_five_keys(desk: Desk, start: Start, pictures: Path) -
 
 def test_keys_that_are_meant_for_the_text_never_answer(desk: Desk, start: Start) -> None:
     desk.script({**calling("edit_file", path=desk.name, **RENAME), "first_delay": 2}, {"text": "Done."})
-    terminal = start()
+    terminal = start("(setq magent-lsp-pause 60)")  # the machine may pause, who types does not
     prompt(terminal, "Rename it")
     terminal.keys("M->")
 
@@ -99,6 +112,50 @@ def test_a_question_that_came_while_somebody_typed_has_the_keyboard_after_that(
     terminal.press("y", "A better name.")
 
 
+def ask_while_typing(desk: Desk, start: Start, *keys: str) -> Tmux:
+    """Emacs with a text that somebody types behind these keys, before there is a question."""
+    looked = desk.home / "looked"
+    asks = calling("edit_file", "Wait.", path=desk.name, **RENAME)
+    desk.model.queue({**asks, "hold": True}, {"text": "Done."})
+    terminal = start(f"""
+    (setq magent-lsp-pause 0.1 magent-lsp--reading-time 0 echo-keystrokes 0.1)
+    (advice-add 'magent-lsp--select-now-or-later :after
+                (lambda (&rest _) (write-region "." nil "{looked}" t 'quiet)))
+    """)
+    prompt(terminal, "Rename it")
+    terminal.wait("Wait.", 60)
+    terminal.keys("M-<", *keys)
+    terminal.type("# mine")
+    terminal.wait('# mine"""')
+    return terminal
+
+
+def wait_for_looks(desk: Desk, terminal: Tmux) -> None:
+    desk.model.release()
+    terminal.wait("y Allow once")
+    looked = desk.home / "looked"
+    terminal.wait_until(lambda: looked.exists() and looked.stat().st_size >= 5, 60, "it looks for a pause")
+
+
+def test_a_question_does_not_take_the_end_of_a_key_sequence(desk: Desk, start: Start) -> None:
+    terminal = ask_while_typing(desk, start)
+    terminal.keys("C-x")
+    terminal.wait("C-x-")
+    wait_for_looks(desk, terminal)
+    terminal.keys("C-s")
+    terminal.wait_until(lambda: desk.file.read_text().startswith("# mine"), 60, "the file is saved")
+    terminal.wait("y Allow once")
+
+
+def test_a_question_takes_no_key_of_a_macro(desk: Desk, start: Start) -> None:
+    terminal = ask_while_typing(desk, start, "C-x", "(")
+    wait_for_looks(desk, terminal)
+    terminal.type("y")
+    terminal.wait('# miney"""')
+    terminal.keys("C-x", ")")
+    terminal.press("y", "Done.")
+
+
 def test_a_question_does_not_take_the_keys_of_query_replace(desk: Desk, start: Start) -> None:
     asks = calling("edit_file", "Wait.", path=desk.name, **RENAME)
     desk.model.queue({**asks, "hold": True}, {"text": "Done."})
@@ -126,7 +183,7 @@ def test_a_row_of_questions_is_answered_key_by_key(desk: Desk, start: Start) -> 
     one = calling("edit_file", path=desk.name, **RENAME)
     two = calling("edit_file", path="README.md", old_string="A project", new_string="The project")
     desk.model.queue({"text": "Wait.", "calls": one["calls"] + two["calls"], "hold": True}, {"text": "Done."})
-    terminal = start(f"(setq magent-lsp-pause 0.1 magent-lsp--reading-time 5){TYPING}")
+    terminal = start(f"(setq magent-lsp-pause 0.1 magent-lsp--reading-time 600){TYPING}{LATER}")
     prompt(terminal, "Rename both")
     terminal.wait("Wait.", 60)
     desk.model.release()
@@ -135,8 +192,8 @@ def test_a_row_of_questions_is_answered_key_by_key(desk: Desk, start: Start) -> 
     terminal.keys("C-c", "m", "p", "F6", "y")
     terminal.wait("+# The project")
     # Who goes on with the text answers nothing, however long that takes.
-    end = time.monotonic() + 6
-    terminal.wait(lambda screen: terminal.type("l") or time.monotonic() > end)
+    for _ in range(3):
+        terminal.keys("l", "F7")
     terminal.keys("a")
     terminal.wait("just come")
     terminal.keys("C-c", "m", "p", "y")
@@ -148,7 +205,7 @@ def test_a_row_of_questions_is_answered_key_by_key(desk: Desk, start: Start) -> 
 def test_a_question_takes_no_line_that_was_typed_as_it_came(desk: Desk, start: Start) -> None:
     asks = {**calling("ask_user", "Wait.", question="Which way?"), "hold": True}
     desk.model.queue(asks, {"text": "I see."})
-    terminal = start("(setq magent-lsp-pause 5 magent-lsp--reading-time 5)")
+    terminal = start(UNREAD)
     prompt(terminal, "Ask me")
     terminal.wait("Wait.", 60)
     desk.model.release()
@@ -162,11 +219,10 @@ def test_a_question_takes_no_line_that_was_typed_as_it_came(desk: Desk, start: S
 
 @pytest.mark.covers("cancel")
 def test_cancel_with_c_g_in_the_conversation(desk: Desk, start: Start) -> None:
-    desk.script({"text": ["Slow"], "first_delay": 60})
+    desk.script({"text": ["Slow"], "first_delay": 600})
     terminal = start()
     prompt(terminal, "Take your time")
-    terminal.wait("C-g cancels", 60)
-    assert "All L1" not in terminal.screen()
+    terminal.wait(lambda screen: "C-g cancels" in screen and "All L1" not in screen, 60)
     terminal.keys("C-x", "o", "M-<")
     terminal.wait("All L1")  # a C-g that comes before a key is done ends that and throws away what follows
     terminal.press("C-g", "stopped: cancelled")

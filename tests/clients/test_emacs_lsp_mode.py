@@ -168,7 +168,7 @@ def test_an_empty_answer_is_no_consent(desk: Desk, emacs: Start) -> None:
 
 @pytest.mark.covers("ask", "cancel")
 def test_ask_at_point_then_cancel_in_the_middle_of_an_answer(desk: Desk, emacs: Start) -> None:
-    slow = {"text": ["word "] * 50, "delay": 1}
+    slow = {"text": ["word ", "and more"], "hold": True}
     desk.model.queue({"text": "It returns the leading blanks."}, slow, {"text": "Still here."})
     editor = emacs()
     before = editor.text()

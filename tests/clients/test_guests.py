@@ -24,7 +24,7 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 async def change(desk: Desk) -> tuple[Got, Got]:
     """What the agent reads, and what its edit comes to."""
     line = line_of(desk)
-    await door(desk.home)
+    await door(desk.home, seconds=60)  # the editor starts only now
     async with guest(desk.home, cwd=desk.root, environment=desk.env) as agent:
         read = await agent.use("read_file", path=str(desk.file))
         edited = await agent.use("edit_file", path=desk.name, old_string=line, new_string=f"{line}  # x")

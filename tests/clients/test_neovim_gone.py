@@ -96,7 +96,7 @@ def test_undo_goes_on_past_what_was_taken_back_by_hand(vim: Vim, desk: Desk) -> 
     ends(vim, 2)
     assert vim.text().count("  # y\n") == 1
     vim.keys("u")
-    wait_until(lambda: "  # y\n" not in vim.text(), 10, "it is taken back by hand")
+    wait_until(lambda: "  # y\n" not in vim.text(), 60, "it is taken back by hand")
     magent(vim, "undo")
     vim.wait_said("There was nothing to change.")
     magent(vim, "undo")

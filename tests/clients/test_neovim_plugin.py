@@ -72,7 +72,7 @@ def test_the_whole_file_before_and_after(vim: Vim, desk: Desk) -> None:
     magent(vim, "prompt change it")
     vim.wait("_G.approval()")
     vim.wait("require('magent_lsp.approval').pending[1].comparison")
-    wait_until(lambda: "Show the whole file" in vim.screen(), 10, "the key is offered")
+    wait_until(lambda: "Show the whole file" in vim.screen(), 60, "the key is offered")
     answer(vim, "d")
     vim.wait("#vim.api.nvim_list_tabpages() == 2 and vim.wo.diff")
     assert vim.text() == vim.text(NAME).replace(line_of(desk), line_of(desk) + "  # x")
@@ -170,6 +170,7 @@ def test_a_question_that_was_put_off_still_waits(vim: Vim, desk: Desk) -> None:
 def test_who_types_is_not_interrupted(vim: Vim, desk: Desk) -> None:
     desk.model.queue(changing(desk), {"text": "Done."})
     vim.keys("<Esc>Go")
+    vim.wait("vim.api.nvim_get_mode().mode == 'i'")
     magent(vim, "prompt Change it")
     vim.wait("_G.approval()")
     vim.keys("yyyyy")
@@ -189,7 +190,7 @@ def test_two_edits_of_one_reply_are_asked_one_after_the_other(vim: Vim, desk: De
     before = vim.text()
     magent(vim, "prompt Change both")
     answer(vim, "y")
-    wait_until(lambda: f"+{last}  # y" in vim.screen(), 30, "the second question")
+    wait_until(lambda: f"+{last}  # y" in vim.screen(), 60, "the second question")
     answer(vim, "y")
     ends(vim, 1)
     after = before.replace(first, f"{first}  # x").replace(last, f"{last}  # y")
@@ -215,7 +216,7 @@ def test_allowed_for_the_session_is_asked_once(vim: Vim, desk: Desk) -> None:
 @pytest.mark.covers("cancel")
 def test_cancel_in_the_middle_of_an_answer(vim: Vim, desk: Desk) -> None:
     before = vim.text()
-    desk.model.queue({"text": "word " * 500, "delay": 0.05}, {"text": "Still here."})
+    desk.model.queue({"text": ["word word ", "word " * 500], "hold": True}, {"text": "Still here."})
     vim.keys(" mm")
     vim.wait("vim.bo.filetype == 'magentinput'")
     vim.keys("Tell me all<C-s>")
@@ -346,6 +347,7 @@ def test_a_conversation_goes_on_in_another_neovim(vim: Vim, desk: Desk) -> None:
     magent(vim, "prompt Remember the word")
     ends(vim, 1)
     vim.close()
+    wait_until(lambda: not desk.server_pids(), 60, "its server has ended: until then the session is its own")
     second = Vim(desk, config(desk))
     try:
         second.edit(desk.file)
@@ -371,7 +373,7 @@ def test_beside_another_server(vim: Vim, desk: Desk) -> None:
     vim.picks("Other: comment")
     vim.keys("<Esc>gra")
     vim.wait_text("# other\n", NAME)
-    wait_until(lambda: seen_by_other(vim) == vim.text(NAME), 10, "the other server sees the same text")
+    wait_until(lambda: seen_by_other(vim) == vim.text(NAME), 60, "the other server sees the same text")
 
 
 def test_completion_and_pickers(vim: Vim, desk: Desk) -> None:
@@ -436,4 +438,4 @@ def test_what_the_server_may_ask(vim: Vim) -> None:
     assert vim.lua("return #vim.api.nvim_list_tabpages()") == tabs + 1
     assert vim.lua("return vim.wo.diff") is True
     vim.keys("q")
-    wait_until(lambda: vim.lua("return #vim.api.nvim_list_tabpages()") == tabs, 10, "the tab closes")
+    wait_until(lambda: vim.lua("return #vim.api.nvim_list_tabpages()") == tabs, 60, "the tab closes")

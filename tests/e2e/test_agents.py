@@ -56,6 +56,25 @@ async def test_an_agent_for_one_prompt_and_for_a_session(stage: Stage) -> None:
     assert started(await stage.ended(asked))["agent"] == "ask"
     again = await stage.run("and now", sessionId=first.session_id)
     assert started(again)["agent"] == "build", "a question in between changes nothing"
+    asked = await stage.client.command(
+        "magent.ask",
+        uri=stage.client.open("a.py").uri,
+        position={"line": 0, "character": 0},
+        question="what?",
+    )
+    begun = await stage.ended(asked)
+    assert started(begun)["agent"] == "ask"
+    asked = await stage.client.command(
+        "magent.ask",
+        uri=stage.client.open("a.py").uri,
+        position={"line": 0, "character": 0},
+        question="and?",
+        sessionId=begun.session_id,
+    )
+    await stage.ended(asked)
+    for prompt in ("now do it", "go on"):
+        again = await stage.run(prompt, sessionId=begun.session_id)
+        assert started(again)["agent"] == "build", "nor does a question that comes first"
     session = await stage.client.command("magent.newSession", agent="ask")
     stage.cast("in a session of ask", say("yes"))
     run = await stage.run("in a session of ask", sessionId=session["sessionId"])

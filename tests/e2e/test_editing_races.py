@@ -179,7 +179,7 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
 SHARED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=SHARED, derandomize=True)
+@settings(max_examples=6, suppress_health_check=SHARED, derandomize=True)
 @given(rounds=ROUNDS)
 def test_no_typed_character_is_ever_lost(world: World, rounds: list[Round]) -> None:
     world.play(rounds)
@@ -187,7 +187,7 @@ def test_no_typed_character_is_ever_lost(world: World, rounds: list[Round]) -> N
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@settings(max_examples=60, deadline=None, suppress_health_check=SHARED)
+@settings(max_examples=60, suppress_health_check=SHARED)
 @given(rounds=ROUNDS)
 def test_no_typed_character_is_ever_lost_at_length(world: World, rounds: list[Round]) -> None:
     world.play(rounds)

@@ -173,7 +173,7 @@ HISTORIES = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(history=HISTORIES, limit=st.integers(2_000, 60_000), force=st.booleans(), data=st.data())
 def test_whatever_the_history_the_result_fits_is_valid_and_comes_back_from_disk(
     history: list[Message],
@@ -301,7 +301,7 @@ def test_files_of_edits_that_were_made_are_named() -> None:
 # --- flattening -----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(HISTORIES, st.integers(500, 100_000))
 def test_a_flattened_conversation_has_the_size_asked_for(history: list[Message], size: int) -> None:
     text = flatten(history, size)

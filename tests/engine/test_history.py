@@ -114,20 +114,20 @@ def check(messages: list[Message]) -> None:
             json.dumps(json.loads(call.arguments), ensure_ascii=False).encode()
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(HISTORIES)
 def test_every_history_can_be_sent(history: list[Message]) -> None:
     check(normalise(history))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(HISTORIES)
 def test_mending_twice_is_mending_once(history: list[Message]) -> None:
     once = normalise(history)
     assert normalise(once) == once
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(HISTORIES)
 def test_the_input_is_not_changed_and_the_answer_is_always_the_same(history: list[Message]) -> None:
     copy = list(history)
@@ -135,7 +135,7 @@ def test_the_input_is_not_changed_and_the_answer_is_always_the_same(history: lis
     assert history == copy
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(HISTORIES, HISTORIES)
 def test_a_grown_history_keeps_its_beginning(first: list[Message], more: list[Message]) -> None:
     """The provider's prompt cache holds, or every turn is paid for in full."""
@@ -144,7 +144,7 @@ def test_a_grown_history_keeps_its_beginning(first: list[Message], more: list[Me
     assert grown[: len(start)] == start
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(HISTORIES)
 def test_what_people_and_models_said_stays(history: list[Message]) -> None:
     def said(messages: list[Message]) -> list[str]:

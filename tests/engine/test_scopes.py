@@ -293,7 +293,7 @@ def test_an_emptied_region_lets_only_its_place_be_filled() -> None:
 some_lines = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "d\r\n", "\n"]), max_size=12)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(some_lines, some_lines, st.integers(0, 12), st.integers(0, 6))
 def test_a_target_always_holds_whole_lines_of_the_text(
     old: list[str], new: list[str], first: int, height: int
@@ -310,7 +310,7 @@ def test_a_target_always_holds_whole_lines_of_the_text(
     assert begin <= end
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(some_lines, some_lines, some_lines, some_lines, some_lines)
 def test_what_changes_outside_never_becomes_the_target_s(
     above: list[str], inside: list[str], below: list[str], new_above: list[str], new_below: list[str]
@@ -326,7 +326,7 @@ def test_what_changes_outside_never_becomes_the_target_s(
     assert text[target._begin : target._end] == "".join(own)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(some_lines, st.integers(0, 11), st.integers(1, 4), st.text("ab\n", max_size=8), st.data())
 def test_a_run_s_own_edit_inside_stays_inside(
     text_lines: list[str], first: int, height: int, new: str, data: st.DataObject

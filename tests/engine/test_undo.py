@@ -372,7 +372,7 @@ LINES = st.lists(st.sampled_from(["a\n", "b\r\n", "c\r", "\x0c\n", "d\u2028\n", 
 TEXTS = st.builds(lambda lines, last: "".join(lines) + last, LINES, st.sampled_from(["", "end"]))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(TEXTS, TEXTS)
 def test_with_one_side_unchanged_a_merge_is_the_other(base: str, other: str) -> None:
     assert merge(base, base, other) == other
@@ -380,7 +380,7 @@ def test_with_one_side_unchanged_a_merge_is_the_other(base: str, other: str) -> 
     assert merge(base, other, other) == other
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(TEXTS, st.data())
 def test_text_of_the_person_survives_an_undo_wherever_it_is(after: str, data: st.DataObject) -> None:
     """The person adds marked lines anywhere; undo either keeps every one of them or leaves the file alone."""
@@ -399,7 +399,7 @@ def test_text_of_the_person_survives_an_undo_wherever_it_is(after: str, data: st
         assert rest == before
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(TEXTS, TEXTS)
 def test_an_edit_gives_exactly_the_text_and_touches_whole_lines(before: str, after: str) -> None:
     edit = text_edit(ROOT / "a", before, after)

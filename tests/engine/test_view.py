@@ -39,7 +39,7 @@ def turns(first: int, last: int) -> list[Message]:
     return made
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(HISTORIES, max_size=4))
 def test_a_session_that_grew_is_told_as_one_that_is_read_at_once(parts: Sequence[list[Message]]) -> None:
     async def grow() -> None:
@@ -51,7 +51,7 @@ def test_a_session_that_grew_is_told_as_one_that_is_read_at_once(parts: Sequence
     run(grow())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(HISTORIES, HISTORIES)
 def test_a_session_that_was_shortened_is_told_as_it_is_now(long: list[Message], short: list[Message]) -> None:
     async def shorten() -> None:

@@ -100,15 +100,32 @@ def test_a_stop_hook_is_seen_and_ends_by_a_limit_of_its_own(program: Program) ->
     assert "repeated" not in done.err
 
 
-def test_the_example_of_scripted_models_runs_in_the_current_folder(program: Program) -> None:
+def write_examples(folder: Path, *names: str) -> None:
     page = Path(__file__).parents[2] / "docs" / "reference" / "scripted-models.md"
-    for name in ("greeting.py", "demo.yaml"):
+    for name in names:
         found = re.search(rf"<!-- example: {name} -->\n```\w+\n(.*?)```", page.read_text(), re.DOTALL)
         assert found, name
-        (program.folder / name).write_text(found[1])
+        (folder / name).write_text(found[1])
+
+
+def test_the_example_of_scripted_models_runs_in_the_current_folder(program: Program) -> None:
+    write_examples(program.folder, "greeting.py", "demo.yaml")
     done = program("run", "mend the greeting", "--model", "scripted:demo.yaml", "--yes")
     assert done.code == 0, done
     assert done.out.endswith("Done.\n")
+    assert "Hello" in (program.folder / "greeting.py").read_text()
+
+
+def test_the_script_to_try_it_answers_what_its_page_says(program: Program) -> None:
+    write_examples(program.folder, "greeting.py", "try.yaml")
+    for prompt, answer in {
+        "What does greet do?": "but with a typo.",
+        "tell me a story": "all who came there were in a hurry.",
+        "mend the greeting": "Done.",
+    }.items():
+        done = program("run", prompt, "--model", "scripted:try.yaml", "--yes")
+        assert done.code == 0, done
+        assert done.out.endswith(f"{answer}\n")
     assert "Hello" in (program.folder / "greeting.py").read_text()
 
 

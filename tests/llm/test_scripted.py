@@ -97,6 +97,16 @@ async def test_replies_come_in_order_and_end_with_a_sentence(tmp_path: Path) -> 
     assert "script.yaml" in str(caught.value)
 
 
+async def test_what_tools_did_is_past_once_a_person_has_spoken(tmp_path: Path) -> None:
+    model = script(
+        tmp_path, "- {when: {tool: rejected}, text: 'Then not.', repeat: true}\n- {text: Hm., repeat: true}\n"
+    )
+    asked: list[Message | str] = ["mend it", AssistantMessage(id="a", text="I do."), result("rejected")]
+    assert await text(model, *asked) == "Then not."
+    assert await text(model, *asked, UserMessage(id="n", text="a note", synthetic=True)) == "Then not."
+    assert await text(model, *asked, "tell me a story") == "Hm."
+
+
 async def test_a_demo_can_branch(tmp_path: Path) -> None:
     model = script(
         tmp_path,
@@ -197,7 +207,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "reference" / "scripted-models.md"
 
 def test_the_documentation_shows_a_script_that_works_and_all_keys(tmp_path: Path) -> None:
     text = DOCS.read_text()
-    example = text.split("```yaml\n")[2].split("```")[0]
+    example = text.split("```yaml\n")[3].split("```")[0]
     script(tmp_path, example)
     replies, conditions = (
         set(re.findall(r"^\| `(\w+)`", table, re.MULTILINE))

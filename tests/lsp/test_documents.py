@@ -68,7 +68,7 @@ POSITIONS = st.builds(at, st.integers(0, 12), st.integers(0, 20))
 
 
 @given(TEXTS, st.lists(st.tuples(POSITIONS, POSITIONS, TEXTS) | TEXTS, max_size=12))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_the_mirror_follows_every_change(text: str, changes: list[Any]) -> None:
     mirror, reference = Mirror(text), Reference(text)
     for change in changes:

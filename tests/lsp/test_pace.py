@@ -1,4 +1,4 @@
-"""What follows an answer comes alone, in its order, and nothing is lost."""
+"""What follows an answer that is waited for comes alone, in its order, and nothing is lost."""
 
 import asyncio
 from functools import partial
@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 from magent_lsp.lsp.pace import Pace
 
 
-async def test_what_follows_an_answer_waits_and_answers_do_not() -> None:
+async def test_what_follows_an_answer_waits_and_such_answers_do_not() -> None:
     sent: list[str] = []
     paced = Pace()
     for name, answer in (("note", False), ("answer", True), ("another", True)):
-        paced.take(partial(sent.append, name), answer=answer)
+        paced.take(partial(sent.append, name), waited_for=answer)
     assert sent == ["note", "answer", "another"]
     gone = asyncio.Event()
-    paced.take(partial(sent.append, "question"), answer=False)
-    paced.take(partial(sent.append, "third"), answer=True)
+    paced.take(partial(sent.append, "question"), waited_for=False)
+    paced.take(partial(sent.append, "third"), waited_for=True)
     assert sent == ["note", "answer", "another"], "the question would lie behind the answer"
-    paced.take(gone.set, answer=False)
+    paced.take(gone.set, waited_for=False)
     await gone.wait()
     assert sent == ["note", "answer", "another", "question", "third"]
 
@@ -28,7 +28,7 @@ async def test_what_follows_something_else_does_not_wait() -> None:
     sent: list[int] = []
     paced = Pace()
     for number in range(3):
-        paced.take(partial(sent.append, number), answer=False)
+        paced.take(partial(sent.append, number), waited_for=False)
     assert sent == [0, 1, 2]
 
 
@@ -37,10 +37,22 @@ async def test_all_is_sent_once_and_in_order_also_at_the_end(answers: list[bool]
     sent: list[int] = []
     paced = Pace()
     for number, answer in enumerate(answers):
-        paced.take(partial(sent.append, number), answer=answer)
+        paced.take(partial(sent.append, number), waited_for=answer)
         assert sent == [*range(len(sent))]
         if number == flushed:
             paced.flush()
             assert sent == [*range(number + 1)]
     paced.flush()
     assert sent == [*range(len(answers))]
+
+
+async def test_a_request_that_is_held_can_be_withdrawn() -> None:
+    sent: list[str] = []
+    paced = Pace()
+    paced.take(partial(sent.append, "answer"), waited_for=True)
+    for name in ("one", "two"):
+        paced.take(partial(sent.append, name), waited_for=False, id=name)
+    assert paced.withdraw("one")
+    assert not paced.withdraw("answer"), "it has gone"
+    paced.flush()
+    assert sent == ["answer", "two"]

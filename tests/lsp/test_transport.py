@@ -33,7 +33,7 @@ def frame(body: bytes) -> bytes:
     return b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.binary(max_size=40), max_size=5), st.lists(st.integers(0, 300), max_size=5))
 def test_messages_come_through_however_they_are_cut(bodies: list[bytes], cuts: list[int]) -> None:
     assert asyncio.run(read(b"".join(frame(body) for body in bodies), cuts)) == bodies

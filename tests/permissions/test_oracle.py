@@ -82,7 +82,7 @@ def _value(parts: Iterator[Any]) -> str | None:
     return text
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(LINES)
 def test_every_command_that_shfmt_sees_is_seen(line: str) -> None:
     tree = _parsed(line)

@@ -32,7 +32,7 @@ VALUES = st.recursive(
 FRONT = st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=8).map(
     lambda value: f"---\n{yaml.safe_dump({'description': 'd', **value}, allow_unicode=True)}---\nbody $1\n"
 )
-KEPT = settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+KEPT = settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def _write(folder: Path, content: str | bytes) -> None:

@@ -386,7 +386,7 @@ GOOD: Mapping[str, st.SearchStrategy[Any]] = {
 }
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.fixed_dictionaries({}, optional=dict(GOOD)), st.sampled_from(["yaml", "json"]))
 def test_good_settings_come_back_as_they_were_written(
     tmp_path: Path, value: dict[str, Any], suffix: str
@@ -398,7 +398,7 @@ def test_good_settings_come_back_as_they_were_written(
     assert loaded.problems == ()
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(st.sampled_from([*fields_of(Settings), "other"]), JSON, max_size=6))
 def test_no_value_of_any_shape_stops_the_server(dirs: Dirs, value: dict[str, Any]) -> None:
     loaded = load(dirs, client=value)
@@ -407,7 +407,7 @@ def test_no_value_of_any_shape_stops_the_server(dirs: Dirs, value: dict[str, Any
         assert {rule.verdict for rule in loaded.layers[0].rules} == {"deny"}
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass"))
 )

@@ -108,7 +108,7 @@ def test_a_file_cut_at_any_byte_gives_all_whole_records_and_can_go_on(tmp_path: 
     store.close_all()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=st.data())
 def test_damage_anywhere_costs_only_the_damaged_lines(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory

@@ -47,7 +47,7 @@ def test_a_file_keeps_every_byte_that_is_not_edited(tmp_path: Path, data: bytes)
 
 
 @given(st.binary(max_size=60))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=300)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
 def test_any_bytes_are_read_without_loss_or_refused(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "any"
     file.write_bytes(data)

@@ -100,10 +100,10 @@ async def guest(
             yield GuestClient(session, log, heard)
 
 
-async def door(home: Path, *, count: int = 1) -> Door:
+async def door(home: Path, *, count: int = 1, seconds: float = 20) -> Door:
     """The newest door of a home, as soon as there are so many; AssertionError if there never are."""
     folder = home / "state" / "guests"
-    await holds(lambda: len(doors.doors(folder)) >= count)
+    await holds(lambda: len(doors.doors(folder)) >= count, seconds)
     return max(doors.doors(folder), key=lambda each: each.opened)
 
 

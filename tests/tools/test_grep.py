@@ -252,7 +252,7 @@ def test_people_and_rules_see_the_path() -> None:
 LINES = st.lists(st.text("ab\t é.", max_size=6), max_size=12)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     files=st.dictionaries(st.sampled_from(["a.py", "b/c.py", "b.py", "d/é.py"]), LINES),
     context=st.integers(0, 3),

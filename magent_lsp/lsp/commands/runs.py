@@ -69,6 +69,7 @@ async def question(edge: "Edge", arguments: AskArguments) -> RunRequest:
     return RunRequest(
         prompt=arguments.question or EXPLAIN,
         agent=ASK_AGENT,
+        passing=True,
         session_id=arguments.session_id,
         folder=looking.folder,
         focus=looking.focus,

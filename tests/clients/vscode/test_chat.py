@@ -87,7 +87,7 @@ def test_the_menu_behind_the_status_bar_answers(desk: Desk, open_window: Open) -
     window.page.locator(".quick-input-widget", has_text="touch made.txt").wait_for()
     window.picture("answer")
     window.page.locator(".quick-input-list .monaco-list-row", has_text="Allow once").click()
-    wait_until((desk.root / "made.txt").exists, 10, "the command ran")
+    wait_until((desk.root / "made.txt").exists, 60, "the command ran")
 
 
 def test_pickers_count_for_the_next_prompt(desk: Desk, open_window: Open) -> None:
@@ -162,7 +162,7 @@ def test_a_new_server_begins_afresh(desk: Desk, open_window: Open) -> None:
     window.run("Magent: Restart Server")
     window.chat.item("notice", "The server has stopped").wait_for()
     window.diff_tab().wait_for(state="detached")
-    assert window.chat.button("Allow once").count() == 0
+    window.chat.button("Allow once").wait_for(state="detached")
     window.wait_ready()
     window.run("Magent: New Conversation")
     window.chat.send("are you there?")
@@ -245,7 +245,7 @@ def test_a_server_that_takes_its_time_and_one_that_hangs_are_started_anew(
     slow.let()
     window.wait_ready()
     # What nobody got is there again, before what was written since.
-    assert box.input_value() == "are you\nthere?"
+    wait_until(lambda: box.input_value() == "are you\nthere?", 60, "what was written is there again")
     box.press("Enter")
     chat.item("text", "Here.").wait_for()
     assert len(desk.server_pids()) == 1
@@ -266,7 +266,7 @@ def test_a_server_that_was_killed_comes_back(desk: Desk, open_window: Open) -> N
     [pid] = desk.server_pids()
     os.kill(pid, signal.SIGKILL)
     window.chat.item("notice", "The server has stopped").wait_for()
-    wait_until(lambda: desk.server_pids() not in ([], [pid]), 30, "VS Code starts it again")
+    wait_until(lambda: desk.server_pids() not in ([], [pid]), 60, "VS Code starts it again")
     window.wait_ready()
     window.chat.send("A shorter one, please")
     window.chat.item("text", "Gladly.").wait_for()

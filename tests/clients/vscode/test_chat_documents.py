@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Locator
+from playwright.sync_api import Locator, TimeoutError
 
 from tests.clients.vscode.window import Window
-from tests.support.editors import Desk, calling
+from tests.support.editors import Desk, calling, wait_until
 
 pytestmark = [pytest.mark.editor, pytest.mark.timeout(300)]
 
@@ -65,6 +65,15 @@ def test_cancel_by_the_button_and_tools_that_fold(desk: Desk, open_window: Open)
     assert sorted(lines[:2]) == ["> - tool: list_dir src", "> - tool: read_file src/indent.py"]
     first, second = ("list_dir", "read_file") if "list_dir" in lines[0] else ("read_file", "list_dir")
     window.page.locator(".view-line", has_text=first).first.click()
-    window.press("Control+Shift+BracketLeft")
-    window.page.locator(".view-line", has_text=second).first.wait_for(state="detached", timeout=5000)
+    folded = window.page.locator(".view-line", has_text=second)
+
+    def fold() -> bool:
+        window.press("Control+Shift+BracketLeft")
+        try:
+            folded.first.wait_for(state="detached", timeout=5000)
+        except TimeoutError:
+            return False  # VS Code did not know yet what can be folded: once more, as people do
+        return True
+
+    wait_until(fold, 60, "the lines about tools are folded")
     window.picture("chat-document-folded")

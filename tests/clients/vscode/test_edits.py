@@ -50,7 +50,7 @@ def test_an_edit_is_chosen_seen_accepted_and_undone(desk: Desk, open_window: Ope
     window.chat.item("end", "1 edit applied").wait_for()
     assert NEW in window.wait_text("removesuffix")
     # A file without unsaved work of the person's is saved; here it is seen that nothing else was written.
-    wait_until(lambda: NEW in desk.file.read_text(), 10, "the edit is saved")
+    wait_until(lambda: NEW in desk.file.read_text(), 60, "the edit is saved")
     assert desk.status() == [f" M {desk.name}"]
     window.picture("accepted")
     window.chat.button("Undo").click()
@@ -60,7 +60,7 @@ def test_an_edit_is_chosen_seen_accepted_and_undone(desk: Desk, open_window: Ope
     window.chat.item("notice", "Done again: indent.py").wait_for()
     assert NEW in window.text()
     window.press("Control+z")
-    assert window.text() == before
+    wait_until(lambda: window.text() == before, 60, "the key takes it back")
 
 
 def test_what_the_lightbulb_offers(desk: Desk, open_window: Open) -> None:
@@ -92,7 +92,7 @@ def test_a_rejected_edit_changes_nothing(desk: Desk, open_window: Open) -> None:
     window.picture("rejected")
     assert window.text() == before
     assert desk.status() == []
-    assert window.status.locator(".codicon-sparkle").is_visible()
+    window.wait_ready()
 
 
 def test_a_reason_sends_the_agent_on(desk: Desk, open_window: Open) -> None:
@@ -156,10 +156,8 @@ def test_unsaved_text_survives(desk: Desk, open_window: Open) -> None:
 
 
 def test_nobody_who_types_loses_keys_to_a_diff(desk: Desk, open_window: Open) -> None:
-    desk.script(
-        {**calling("edit_file", path=desk.name, old_string=OLD, new_string=NEW), "first_delay": 2},
-        {"text": "Done."},
-    )
+    edit = calling("edit_file", path=desk.name, old_string=OLD, new_string=NEW)
+    desk.model.queue({**edit, "text": ["I look ", "into it."], "hold": True}, {"text": "Done."})
     window = open_window()
     window.open(desk.name)
     window.run("Magent: Open the Chat")
@@ -167,11 +165,13 @@ def test_nobody_who_types_loses_keys_to_a_diff(desk: Desk, open_window: Open) ->
     window.page.locator(".editor-instance .view-line").first.click()
     window.select_lines(13, 15)
     window.action("Magent: Improve")
-    window.chat.item("prompt").wait_for()
+    window.chat.item("text", "I look").wait_for()
     window.page.locator(".editor-instance .view-line").first.click()
     window.press("End", "Enter")
     typed = "# " + " ".join(f"word{number}" for number in range(20))
-    window.page.keyboard.type(typed, delay=40)
+    window.type(typed[:2])
+    desk.model.release()
+    window.page.keyboard.type(typed[2:], delay=40)
     window.chat.button("Allow once").wait_for()
     window.page.locator(".monaco-diff-editor .line-insert").first.wait_for()
     window.chat.button("Allow once").click()

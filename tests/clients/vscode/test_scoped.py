@@ -86,4 +86,4 @@ def test_the_mark_moves_with_the_text_and_goes_with_the_run(desk: Desk, open_win
     [pid] = desk.server_pids()
     os.kill(pid, signal.SIGKILL)
     window.wait_marked([])
-    wait_until(lambda: desk.server_pids() not in ([], [pid]), 30, "VS Code starts it again")
+    wait_until(lambda: desk.server_pids() not in ([], [pid]), 60, "VS Code starts it again")

@@ -223,7 +223,7 @@ class Window:
         self.press("Control+a", "Control+c", "ArrowLeft")
         return str(self.page.evaluate("navigator.clipboard.readText()"))
 
-    def wait_text(self, wanted: str, seconds: float = 20) -> str:
+    def wait_text(self, wanted: str, seconds: float = SECONDS) -> str:
         """The text of the active editor, once something is in it."""
         last = ""
         end = time.monotonic() + seconds

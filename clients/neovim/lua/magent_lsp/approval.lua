@@ -143,6 +143,8 @@ local function footer()
   return (' %s, and the cursor comes here '):format(key)
 end
 
+local BELOW = ' <C-e> shows what is below '
+
 local function window_for(lines, entry, focus)
   local longest = 60
   for _, line in ipairs(lines) do
@@ -153,7 +155,10 @@ local function window_for(lines, entry, focus)
   for _, line in ipairs(lines) do
     height = height + math.max(1, math.ceil(vim.fn.strdisplaywidth(line) / width))
   end
-  height = math.min(height, math.max(vim.o.lines - 8, 5))
+  -- On a small screen the difference comes before all else: a change that one does not see is no question.
+  local most = math.max(math.min(vim.o.lines - 4, 20), vim.o.lines - 8, 5)
+  local clipped = height > most
+  height = math.min(height, most)
   local label = require('magent_lsp.client').label(entry.client)
   local title = label ~= '' and (' Magent asks in %s'):format(label) or ' Magent asks'
   title = title .. (#M.pending > 1 and (' (1 of %d) '):format(#M.pending) or ' ')
@@ -167,8 +172,8 @@ local function window_for(lines, entry, focus)
     border = config.current.approval.border,
     title = title,
     title_pos = 'center',
-    footer = not focus and footer() or nil,
-    footer_pos = not focus and 'center' or nil,
+    footer = not focus and footer() or clipped and BELOW or nil,
+    footer_pos = (not focus or clipped) and 'center' or nil,
     zindex = 60,
   }
 end
@@ -215,7 +220,8 @@ local function focus_soon(shown)
     end
     shown.came = quiet.mark()
     vim.api.nvim_set_current_win(window)
-    vim.api.nvim_win_set_config(window, { footer = '' })
+    local clipped = vim.api.nvim_win_text_height(window, {}).all > vim.api.nvim_win_get_height(window)
+    vim.api.nvim_win_set_config(window, { footer = clipped and BELOW or '', footer_pos = 'center' })
   end, 100)
 end
 

@@ -393,10 +393,23 @@ local function readable(run, event)
   return event.error or (event.text ~= '' and runs.applied(run) == 0 and event.stopReason ~= 'cancelled')
 end
 
+---Whether a conversation is a chat document that is open here: there one reads it already.
+local function is_document(session)
+  local line = 'session: ' .. session
+  return vim.iter(vim.api.nvim_list_bufs()):any(function(buffer)
+    return vim.api.nvim_buf_is_loaded(buffer)
+      and vim.endswith(vim.api.nvim_buf_get_name(buffer), '.magent.md')
+      and vim.tbl_contains(vim.api.nvim_buf_get_lines(buffer, 0, 20, false), line)
+  end)
+end
+
 ---Opens by itself, or says in a line how a run ended that nobody watches.
 function M.event(run, event)
   if run.parent then
     return
+  end
+  if is_document(run.session) then
+    return runs.redraw()
   end
   local how = run.agent == 'guest' and 'never' or config.current.chat.open
   local begins = event.type == 'run_started' and (how == 'always' or how == 'answer' and run.agent == 'ask')

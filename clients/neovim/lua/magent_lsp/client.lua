@@ -95,6 +95,13 @@ function M.mention(text, level)
   M.say(vim.fn.strcharpart(line, 0, math.max(vim.o.columns - 24, 20)), level)
 end
 
+---The folder of a project without a mark: the current one, but not all that a person has.
+local function unmarked(bufnr)
+  local here, folder = vim.fn.getcwd(), vim.fs.dirname(vim.api.nvim_buf_get_name(bufnr))
+  local wide = here == vim.fs.normalize('~') or here == vim.fs.dirname(here)
+  return wide and M.is_file(bufnr) and vim.fn.isdirectory(folder) == 1 and folder or here
+end
+
 ---The whole configuration of a server for a buffer.
 function M.config(bufnr)
   local found = base()
@@ -103,7 +110,7 @@ function M.config(bufnr)
     found = vim.tbl_deep_extend('force', found, added)
   end
   if not found.root_dir or type(found.root_dir) == 'function' then
-    found.root_dir = vim.fs.root(bufnr, found.root_markers or { '.git' }) or vim.fn.getcwd()
+    found.root_dir = vim.fs.root(bufnr, found.root_markers or { '.git' }) or unmarked(bufnr)
   end
   found.name = M.name
   return found

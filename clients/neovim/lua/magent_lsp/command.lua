@@ -78,14 +78,27 @@ local function edit(text, arguments)
 end
 
 local function ask(text, arguments)
-  local here = place.keep(arguments)()
-  if not here.uri then
+  local where, place_of = source(), place.keep(arguments)
+  if not client.is_file(vim.api.nvim_get_current_buf()) then
+    place_of()
     return client.say('Go to the file that the question is about first.', 'ERROR')
   end
-  here.question = text ~= '' and text or nil
-  client.execute('ask', here, function(result)
-    chat.show(result.sessionId)
-  end, source())
+  local function done(typed)
+    local here = place_of()
+    if not typed then
+      return
+    elseif not here or not here.uri then
+      return client.say(('The lines are gone that this was about: %s'):format(typed), 'ERROR')
+    end
+    here.question = vim.trim(typed) ~= '' and typed or nil
+    client.execute('ask', here, function(result)
+      chat.show(result.sessionId)
+    end, where)
+  end
+  if text ~= '' then
+    return done(text)
+  end
+  vim.ui.input({ prompt = 'Question (empty: explain): ' }, done)
 end
 
 local function steer(text)

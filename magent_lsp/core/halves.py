@@ -1,0 +1,35 @@
+"""Halves of characters (lone surrogates), as servers send them that cut texts.
+
+No UTF-8 can hold one, and neither Emacs nor Neovim reads JSON that has one.
+"""
+
+import re
+from typing import Final
+
+_HALF: Final = re.compile("[\ud800-\udfff]")
+_FIRST: Final = re.compile("[\ud800-\udbff]\\Z")
+
+
+def whole(text: str) -> str:
+    """The text with halves that meet put together, and U+FFFD for each that stands alone."""
+    if text.isascii() or not _HALF.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+class Joiner:
+    """Makes whole what comes in pieces; a first half waits for its second."""
+
+    def __init__(self) -> None:
+        self._first = ""
+
+    def feed(self, piece: str) -> str:
+        """What can be said of the text by now."""
+        piece = self._first + piece
+        self._first = piece[-1:] if _FIRST.search(piece) else ""
+        return whole(piece[: len(piece) - len(self._first)])
+
+    def end(self) -> str:
+        """What is left."""
+        left, self._first = self._first, ""
+        return whole(left)

@@ -1,0 +1,34 @@
+"""Messages on their way out hold only what every client can read."""
+
+import re
+from typing import Any, Final
+
+_HALF: Final = re.compile(
+    rb"(?<!\\)((?:\\\\)*)(?:(\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2})|\\ud[89a-f][0-9a-f]{2})"
+)
+"""Half of a character, or a whole one, as JSON in ASCII spells it; behind an even number of backslashes."""
+
+
+def readable(data: bytes) -> bytes:
+    """JSON in ASCII with each half of a character as U+FFFD, and as long as before.
+
+    `json-parse-string` of Emacs 28 and `vim.json.decode` of Neovim 0.7 refuse a message that has one.
+    """
+    if b"\\ud" not in data:
+        return data
+    return _HALF.sub(lambda found: found[1] + (found[2] or rb"\ufffd"), data)
+
+
+class Readable:
+    """A writer that passes on what every client can read."""
+
+    def __init__(self, writer: Any) -> None:
+        self._writer = writer
+
+    def write(self, data: bytes) -> Any:
+        """Write a message."""
+        return self._writer.write(readable(data))
+
+    def close(self) -> Any:
+        """Close the writer."""
+        return self._writer.close()
