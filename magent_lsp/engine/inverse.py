@@ -217,6 +217,9 @@ def _text_before(step: Step, text: str | None, kept: Kept) -> str | None:
     digest = None if text is None else digest_of(text)
     if digest == step.before:
         return text  # as it was already
+    if text is not None and text.endswith("\n") and not text[:-1].endswith(("\n", "\r")):
+        # Editors and formatters end a text with a line break.
+        digest = step.after if digest_of(text[:-1]) == step.after else digest
     if digest != step.after:
         if step.before is None:
             raise Conflict(f"{name} was left alone: it was changed since it was created.")
@@ -239,9 +242,15 @@ def _text_before(step: Step, text: str | None, kept: Kept) -> str | None:
             f"{name} was left alone: it was changed since, and what it held then is no longer kept."
         )
     merged = merge(after, text, before)
+    if merged is None and text.endswith("\n"):
+        merged = merge(_ended(after), text, _ended(before))
     if merged is None:
         raise Conflict(f"{name} was left alone: the same lines were changed since.")
     return merged
+
+
+def _ended(text: str) -> str:
+    return text if not text or text.endswith(("\n", "\r")) else f"{text}\n"
 
 
 def edits_of(changes: Sequence[Change]) -> list[FileEdit]:

@@ -204,7 +204,6 @@ def test_no_params_of_any_shape_stop_the_server(tmp_path: Path) -> None:
 
         @settings(
             max_examples=60,
-            deadline=None,
             database=None,
             derandomize=True,
             suppress_health_check=list(HealthCheck),

@@ -140,17 +140,19 @@ async def test_two_edits_and_a_new_file(tmp_path: Path, stock: Stock) -> None:
 
 
 @each
-async def test_lines_at_the_end_of_a_file(tmp_path: Path, stock: Stock) -> None:
+@pytest.mark.parametrize("end", ["\n", ""], ids=["with-break", "without"])
+async def test_lines_at_the_end_of_a_file(tmp_path: Path, stock: Stock, end: str) -> None:
     """Kakoune has no place behind the last line break: what is meant for it lands before."""
     last = "print(greet('you'))\n"
-    script = [calls(change(last, f"{last}print('more')\n")), {"text": "More."}]
+    script = [calls(change(last, f"{last}print('more'){end}")), {"text": "More."}]
     async with at_stock(tmp_path, stock, script=script, files={"a.py": TEXT}) as person:
         buffer = person.client.open("a.py", f"# mine\n{TEXT}")
         run = await person.choose(buffer, "Magent: Improve")
         await person.answer(buffer, "Allow once")
         finished = await person.client.finished(run["runId"])
         assert [edit["outcome"] for edit in finished["edits"]] == ["applied"]
-        assert buffer.text == f"# mine\n{TEXT}print('more')\n"
+        ends = "\n" if stock is KAKOUNE else end  # which ends each text with one
+        assert buffer.text == f"# mine\n{TEXT}print('more'){ends}"
         await person.choose(buffer, "Magent: Undo")
         assert buffer.text == f"# mine\n{TEXT}"
 

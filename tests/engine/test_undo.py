@@ -150,6 +150,27 @@ async def test_what_the_person_wrote_since_stays(agent: Agent, editor: Buffers) 
     assert editor.texts[ROOT / "a"] == "zero\none\nTWO\nthree\nfour\nfive, mine\n"
 
 
+async def test_the_line_break_that_an_editor_puts_at_the_end_is_no_change_of_a_person(
+    agent: Agent, editor: Buffers
+) -> None:
+    before = dict(editor.texts)
+    await agent.change("a", "one\ntwo\nthree\nfour\nFIVE")
+    await agent.change("b", "B")
+    await agent.make(CreateFile(path=ROOT / "new", text="fresh"))
+    editor.texts |= {ROOT / "a": "zero\none\ntwo\nthree\nfour\nFIVE\n", ROOT / "new": "fresh\n"}
+    editor.texts[ROOT / "b"] = "B\n"
+    report = await agent.undo.undo("r", editor)
+    assert report.conflicts == ()
+    assert editor.texts == {**before, ROOT / "a": "zero\none\ntwo\nthree\nfour\nfive\n"}
+
+
+async def test_a_blank_line_that_a_person_puts_at_the_end_stays(agent: Agent, editor: Buffers) -> None:
+    await agent.change("b", "B\n")
+    editor.texts[ROOT / "b"] = "B\n\n"
+    await agent.undo.undo("r", editor)
+    assert editor.texts[ROOT / "b"] in ("b\n\n", "B\n\n")
+
+
 async def test_what_the_person_wrote_between_two_edits_stays(agent: Agent, editor: Buffers) -> None:
     await agent.change("a", "one\nTWO\nthree\nfour\nfive\n")
     editor.texts[ROOT / "a"] = "one\nTWO\nthree\nfour\nmine\n"

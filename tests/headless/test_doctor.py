@@ -78,6 +78,7 @@ def test_a_bad_config_is_reported_with_file_and_line(program: Program) -> None:
         ("foo/bar", "model", "no provider 'foo'"),
         ("anthropic/claude-sonnet-4-5", "model", "ANTHROPIC_API_KEY"),
         ("ollama/llama3", "reachable", "Ollama"),
+        ("scripted:", "reachable", "Is a directory"),
     ],
 )
 def test_a_model_that_cannot_work_is_found_out(program: Program, model: str, name: str, words: str) -> None:
@@ -92,3 +93,24 @@ def test_a_model_that_cannot_work_is_found_out(program: Program, model: str, nam
 def test_an_address_that_is_not_known_is_no_good_news(program: Program) -> None:
     done = program("doctor", "--json", MAGENT_MODEL="cohere/command-r", COHERE_API_KEY=KEY)
     assert lines(json.loads(done.out))["reachable"]["state"] == "warn"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"http://user:{KEY}@127.0.0.1:9/v1",
+        f"http://127.0.0.1:9/v1?key={KEY}",
+        "http://[::1",
+        "http://127.0.0.1:99999/",
+        "http://127.0.0.1:abc/",
+        f"http://{'h' * 300}/",
+    ],
+)
+def test_an_address_that_is_none_is_reported_without_what_is_secret_in_it(
+    program: Program, address: str
+) -> None:
+    environ = {"MAGENT_MODEL": "openai/x", "MAGENT_API_BASE": address, "OPENAI_API_KEY": KEY}
+    done = program("doctor", "--json", **environ)
+    assert done.code == 1
+    assert lines(json.loads(done.out))["reachable"]["state"] == "fail"
+    assert KEY not in done.out + done.err

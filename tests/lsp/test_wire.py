@@ -42,6 +42,27 @@ async def test_a_late_answer_to_a_request_that_was_given_up_is_ignored() -> None
     assert len(sent.messages) == before
 
 
+@pytest.mark.parametrize("waits", [True, False])
+async def test_only_behind_an_answer_that_the_client_waits_for_an_edit_is_held(waits: bool) -> None:
+    """Who types asks for hovers and the like all the time: an edit would come too late each time."""
+    server, sent = inside(client={"name": "emacs"})
+    method = "textDocument/codeAction" if waits else "textDocument/foldingRange"
+    place = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
+    params = {"textDocument": {"uri": "file:///a.py"}, "range": place, "context": {"diagnostics": []}}
+    tell(server, method, params, number=1)
+    await sent.answer(1)
+    edit = types.ApplyWorkspaceEditParams(edit=types.WorkspaceEdit())
+    asking = asyncio.create_task(server.protocol.call(types.WORKSPACE_APPLY_EDIT, edit, seconds=None))
+    await asyncio.sleep(0)
+    held = not sent.requests(types.WORKSPACE_APPLY_EDIT)
+    asking.cancel()
+    await asyncio.wait([asking])
+    server.protocol.flush()
+    assert held == waits
+    assert len(sent.of(types.CANCEL_REQUEST)) == (0 if held else 1), "what was not sent is not cancelled"
+    assert len(sent.requests(types.WORKSPACE_APPLY_EDIT)) == (0 if held else 1)
+
+
 async def test_a_bounded_request_ends_in_time() -> None:
     server, _ = inside()
     with pytest.raises(TimeoutError):

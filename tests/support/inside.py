@@ -1,5 +1,6 @@
 """A server of the language client's side of things, in this process: what it is sent, what it sends."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -11,13 +12,24 @@ class Recorder:
 
     def __init__(self) -> None:
         self.messages: list[dict[str, Any]] = []
+        self._came = asyncio.Event()
 
     def write(self, data: bytes) -> None:
         """Take one frame."""
         self.messages.append(json.loads(data.split(b"\r\n\r\n", 1)[1]))
+        self._came.set()
 
     def close(self) -> None:
         """Nothing to do."""
+
+    async def answer(self, number: int) -> dict[str, Any]:
+        """The answer to a request, once it is there."""
+        while True:
+            for message in self.messages:
+                if message.get("id") == number and "method" not in message:
+                    return message
+            self._came.clear()
+            await self._came.wait()
 
     def of(self, method: str) -> list[Any]:
         """The parameters of all messages of a method."""
@@ -28,12 +40,15 @@ class Recorder:
         return [item for item in self.messages if item.get("method") == method and "id" in item]
 
 
-def inside(*, initialized: bool = True, **options: Any) -> tuple[MagentServer, Recorder]:
-    """A server and what it writes; `initialize` is answered already unless told otherwise."""
+def inside(
+    *, initialized: bool = True, client: dict[str, str] | None = None, **options: Any
+) -> tuple[MagentServer, Recorder]:
+    """A server and what it writes; `initialize` of a client is answered already unless told otherwise."""
     server, recorder = make_server(**options), Recorder()
     server.protocol.set_writer(recorder)
     if initialized:
-        tell(server, "initialize", {"processId": None, "rootUri": None, "capabilities": {}}, number=0)
+        params = {"processId": None, "rootUri": None, "capabilities": {}, "clientInfo": client}
+        tell(server, "initialize", params, number=0)
         recorder.messages.clear()
     return server, recorder
 
