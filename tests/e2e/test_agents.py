@@ -1,6 +1,7 @@
 """Agents through the protocol: who works, chosen for a session or a prompt, from files that come and go."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -72,6 +73,8 @@ async def test_an_agent_for_one_prompt_and_for_a_session(stage: Stage) -> None:
         sessionId=begun.session_id,
     )
     await stage.ended(asked)
+    opened = await stage.client.command("magent.openChat", sessionId=begun.session_id)
+    assert "agent:" not in Path(opened["uri"].removeprefix("file://")).read_text()
     for prompt in ("now do it", "go on"):
         again = await stage.run(prompt, sessionId=begun.session_id)
         assert started(again)["agent"] == "build", "nor does a question that comes first"

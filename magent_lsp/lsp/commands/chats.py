@@ -47,7 +47,9 @@ def _turns(read: Callable[[str], Sequence[Message]], session_id: str) -> list[Tu
 
 
 def _text(session: Session, turns: list[Turn]) -> str:
-    fields = {"session": session.id, "agent": session.agent}
+    fields = {"session": session.id}
+    if not session.passing:
+        fields["agent"] = session.agent
     if session.model:
         fields["model"] = session.model
     return template(fields, session.title or "Chat", turns)
