@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -40,6 +40,10 @@ Delegate = Callable[[str, str, bool, Callable[[str], None]], Awaitable[ToolResul
 
 
 CANCELLED = "Cancelled before it was done."
+
+
+_LONGEST_REASON: Final = 120
+"""Characters of why a call failed, where it stands in its one line."""
 
 
 class Executor:
@@ -287,13 +291,14 @@ class Executor:
         status: ToolState,
         output: str | None = None,
     ) -> None:
+        untried = _reason(output) if status == "failed" else _named(call)
         self._run.emit(
             ToolCallEvent(
                 phase=phase,
                 tool_call_id=call.id,
                 name=_named(call),
                 kind=prepared.tool.kind if prepared else "other",
-                title=prepared.title if prepared else _named(call),
+                title=prepared.title if prepared else untried,
                 status=status,
                 arguments=shown_arguments(call) if phase == "started" else None,
                 output=output,
@@ -305,6 +310,11 @@ class Executor:
 def _named(call: ToolCall) -> str:
     """What people are told that a call is named: a model may name any text, of many lines too."""
     return reveal(one_line(call.name[:LONGEST_NAME]))[:LONGEST_NAME]
+
+
+def _reason(output: str | None) -> str:
+    """Why a call could not even be tried: the first sentence, for the one line that is shown of it."""
+    return reveal(one_line((output or "").partition(". ")[0]))[:_LONGEST_REASON]
 
 
 async def _reporting(

@@ -118,9 +118,11 @@ def ask_while_typing(desk: Desk, start: Start, *keys: str) -> Tmux:
     asks = calling("edit_file", "Wait.", path=desk.name, **RENAME)
     desk.model.queue({**asks, "hold": True}, {"text": "Done."})
     terminal = start(f"""
-    (setq magent-lsp-pause 0.1 magent-lsp--reading-time 0 echo-keystrokes 0.1)
+    (setq magent-lsp-pause 0.1 magent-lsp--reading-time 0)
     (advice-add 'magent-lsp--select-now-or-later :after
                 (lambda (&rest _) (write-region "." nil "{looked}" t 'quiet)))
+    (run-at-time 0 0.05 (lambda () (when (equal [?\\C-x] (this-single-command-raw-keys))
+                                     (write-region "" nil "{desk.home / "prefix"}" nil 'quiet))))
     """)
     prompt(terminal, "Rename it")
     terminal.wait("Wait.", 60)
@@ -140,7 +142,7 @@ def wait_for_looks(desk: Desk, terminal: Tmux) -> None:
 def test_a_question_does_not_take_the_end_of_a_key_sequence(desk: Desk, start: Start) -> None:
     terminal = ask_while_typing(desk, start)
     terminal.keys("C-x")
-    terminal.wait("C-x-")
+    terminal.wait_until((desk.home / "prefix").exists, 60, "Emacs has read the first key")
     wait_for_looks(desk, terminal)
     terminal.keys("C-s")
     terminal.wait_until(lambda: desk.file.read_text().startswith("# mine"), 60, "the file is saved")
