@@ -42,7 +42,7 @@ Delegate = Callable[[str, str, bool, Callable[[str], None]], Awaitable[ToolResul
 CANCELLED = "Cancelled before it was done."
 
 
-_LONGEST_REASON: Final = 120
+_LONGEST_REASON: Final = 80
 """Characters of why a call failed, where it stands in its one line."""
 
 

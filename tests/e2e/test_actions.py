@@ -103,7 +103,7 @@ async def test_a_running_run_can_be_cancelled_by_action(tmp_path: Path) -> None:
         offered = await client.actions(buffer.uri, buffer.range("TODO"))
         assert offered[0]["title"] == "Magent: Cancel"
         assert await client.act(offered[0]) == {"cancelled": [run["runId"]]}
-        await client.finished(run["runId"], seconds=2)
+        await client.finished(run["runId"], seconds=20)
         offered = await client.actions(buffer.uri, buffer.range("TODO"))
         assert offered[0]["title"] != "Magent: Cancel"
 

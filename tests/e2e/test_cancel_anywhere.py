@@ -70,7 +70,7 @@ async def run_until(client: LspClient, buffer: Any, number: int | None, way: str
         if way == "progress" and client.tokens:
             client.notify("window/workDoneProgress/cancel", {"token": client.tokens[-1]})
         was_running = (await client.command("magent.cancel", runId=run["runId"]))["cancelled"]
-    finished = await client.finished(run["runId"], seconds=3)
+    finished = await client.finished(run["runId"], seconds=20)
     if number is not None and was_running:
         assert finished["stopReason"] == "cancelled"
     events = client.of_run(run["runId"])
@@ -163,7 +163,7 @@ async def test_cancel_while_the_person_is_asked_closes_the_question(tmp_path: Pa
             await client.until(lambda number=number: len(client.questions) == number)
             [request] = await client.command("magent.pending")
             await client.command("magent.cancel", runId=run["runId"])
-            assert (await client.finished(run["runId"], seconds=2))["stopReason"] == "cancelled"
+            assert (await client.finished(run["runId"], seconds=20))["stopReason"] == "cancelled"
             late = await client.command("magent.respond", requestId=request["requestId"], reply="allow_once")
             assert late == {"ok": False}
             await client.until(lambda number=number: len(client.cancelled) == number)

@@ -218,7 +218,7 @@ async def test_progress_shows_and_cancel_reaches_the_server(stage: Stage) -> Non
 
 async def until(what: Callable[[], bool]) -> None:
     """Wait for something outside of the protocol."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while not what():  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 

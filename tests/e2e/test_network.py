@@ -131,12 +131,12 @@ async def test_tcp_with_a_token_admits_only_those_who_have_it(tmp_path: Path) ->
                 with pytest.raises((ResponseError, ConnectionError)) as refused:
                     await client.initialize(magent=magent)
                 assert "token" in str(refused.value)
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(20):
                     await client.closed.wait()
         async with over_tcp(port, tmp_path) as client:
             with pytest.raises((ResponseError, ConnectionError)):
                 await client.command("magent.status")
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(20):
                 await client.closed.wait()
         async with over_tcp(port, tmp_path) as client:
             await client.initialize(magent={**options(tmp_path, "in", [{"text": "welcome"}]), "token": TOKEN})
@@ -178,7 +178,7 @@ async def test_a_web_page_cannot_connect_without_a_token(tmp_path: Path) -> None
         params = {"processId": None, "rootUri": None, "capabilities": {}}
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).encode()
         writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             assert await reader.read() == b""
         writer.close()
 

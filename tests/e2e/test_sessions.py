@@ -304,7 +304,7 @@ async def test_a_cancel_while_an_edit_is_on_its_way_leaves_no_wrong_word(tmp_pat
         run = await client.command("magent.prompt", prompt="change it")
         await client.until(lambda: client.edits)
         await client.command("magent.cancel", runId=run["runId"])
-        outcome = await client.finished(run["runId"], seconds=2)
+        outcome = await client.finished(run["runId"], seconds=20)
         assert (outcome["stopReason"], outcome["edits"][0]["outcome"]) == ("cancelled", "unknown")
         client.apply = "apply"
         again = await said(client, "go on", sessionId=run["sessionId"])

@@ -59,7 +59,7 @@ async def test_one_who_leaves_is_not_waited_for() -> None:
     await asyncio.sleep(0)
     guest.leave()
     call.answer.cancel()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         assert await waiting is None
 
 
@@ -70,7 +70,7 @@ async def test_a_run_has_an_end_however_many_calls_come() -> None:
     for call in calls[:2]:
         assert await guest.next() is call
         call.give(message(call))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         assert await guest.next() is None
 
 
@@ -107,7 +107,7 @@ async def test_a_run_that_retires_gives_back_what_it_has_not_begun_and_ends_with
     end = asyncio.create_task(guest.next())
     await asyncio.sleep(0)
     at_work.give(message(at_work))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         assert await end is None
     assert not guest.dismiss("It has ended.")
     assert not taken.answer.done()
@@ -119,5 +119,5 @@ async def test_an_idle_run_that_retires_ends_at_once() -> None:
     end = asyncio.create_task(guest.next())
     await asyncio.sleep(0)
     guest.retire()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         assert await end is None

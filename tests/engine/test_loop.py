@@ -79,7 +79,7 @@ async def test_a_reply_that_would_go_on_for_ever_is_cut(desk: Desk, server: Mode
     started = desk.magent.start(RunRequest(prompt="go"))
     outcome = await desk.magent.wait(started.run_id)
     assert outcome.stop_reason == "loop"
-    assert await server.requests[0].wait_closed(2)
+    assert await server.requests[0].wait_closed(20)
     assert len(server.requests) == 1
     assert len(outcome.text) <= 1_000
     assert any("repeated itself" in notice.message for notice in desk.events.of("notice"))
@@ -180,9 +180,9 @@ async def test_cancel_ends_subagents_too(desk: Desk, server: ModelServer) -> Non
     started = desk.magent.start(RunRequest(prompt="go"))
     await server.arrived(2)
     desk.magent.cancel(started.run_id)
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(20):
         assert (await desk.magent.wait(started.run_id)).stop_reason == "cancelled"
-    assert await server.requests[1].wait_closed(2)
+    assert await server.requests[1].wait_closed(20)
     assert desk.magent.running() == []
 
 
@@ -191,7 +191,7 @@ async def test_cancel_during_a_command_leaves_a_session_that_goes_on(desk: Desk,
     started = desk.magent.start(RunRequest(prompt="go"))
     await desk.until("tool_call_updated")
     desk.magent.cancel(started.run_id)
-    async with asyncio.timeout(3):
+    async with asyncio.timeout(20):
         await desk.magent.wait(started.run_id)
     server.reply("fine")
     outcome = await desk.run("still there?", session_id=started.session_id)

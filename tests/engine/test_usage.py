@@ -174,7 +174,7 @@ async def test_time_ends_a_run_whose_model_says_nothing(desk: Desk, server: Mode
     outcome = await desk.magent.wait(started.run_id)
     assert outcome.stop_reason == "budget"
     assert "maxMinutes" in desk.events.of("notice")[-1].message
-    assert await server.requests[0].wait_closed(2)
+    assert await server.requests[0].wait_closed(20)
     desk.set(maxMinutes=None)
     server.reply("Here.")
     assert (await desk.run("again", session_id=started.session_id)).text == "Here."

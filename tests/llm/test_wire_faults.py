@@ -106,7 +106,7 @@ async def test_silence_in_the_middle_ends(talk: Talk, wire: Wire, fault: str) ->
     talk.server.fault(fault, text="Hello world, this is a beginning")
     error = await failure(talk, wire, chunk_timeout=0.3)
     assert error.kind == "timeout"
-    assert await talk.server.requests[0].wait_closed(1)
+    assert await talk.server.requests[0].wait_closed(20)
 
 
 @EVERY_WIRE
@@ -175,7 +175,7 @@ async def test_closing_the_stream_closes_the_connection(
     async with aclosing(models.stream([UserMessage(id="1", text="x")], TOOLS, settings)) as items:
         async for _ in items:
             break
-    assert await server.requests[0].wait_closed(1)
+    assert await server.requests[0].wait_closed(20)
 
 
 @EVERY_WIRE

@@ -41,7 +41,7 @@ async def permission(tmp_path: Path, answer: Any) -> tuple[PermissionReply | Non
             return answer
 
         client.on[DIALOG] = dialog
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             reply = await editor.request_permission(REQUEST)
         return reply, client.requests[0][1]
 

@@ -31,7 +31,7 @@ class Late(list[EditOutcome]):
 
     async def first(self) -> EditOutcome:
         """The first outcome, waited for with a bound."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             await self._come.wait()
         return self[0]
 

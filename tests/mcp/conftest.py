@@ -72,7 +72,7 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
         learn=learned.update,
     )
     yield House(servers, tmp_path, learned=learned)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         await servers.close()
 
 

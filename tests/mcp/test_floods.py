@@ -39,7 +39,7 @@ async def test_half_an_emoji_in_a_result(house: House) -> None:
 )
 async def test_an_answer_that_cannot_be_read_ends_the_call(house: House, line: str, words: str) -> None:
     tools = await house.tools(my=odd("raw"))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         with pytest.raises(ToolError, match=words):
             await house.use(tools["mcp__my__echo"], text=line)
         assert (await house.use(tools["mcp__my__look"])).text, "it goes on"

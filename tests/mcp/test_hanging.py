@@ -42,7 +42,7 @@ async def sleeping(house: House, ear: Ear, entry: dict[str, Any], seconds: str) 
     """A call in which the server hears nothing any more."""
     tools = await house.tools(my=entry)
     call = asyncio.create_task(house.use(tools["mcp__my__sleep"], text=seconds))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         await ear.asleep.wait()
     return call
 

@@ -179,7 +179,7 @@ async def test_nothing_is_left_of_a_stubborn_server(house: House, gone: Callable
     await house.tools(my=odd("stubborn", f"pids={file}"))
     pids = [int(pid) for pid in file.read_text().split()]
     assert len(pids) == 2
-    async with asyncio.timeout(3):
+    async with asyncio.timeout(20):
         await house.servers.close()
     assert all(map(gone, pids))
 
