@@ -272,8 +272,8 @@ Interactively for the region, or for the line of point."
                             nil)))
          (titles (mapcar (lambda (it) (string-remove-prefix "Magent: " (plist-get it :title)))
                          actions))
-         (choice (magent-lsp--position-of (completing-read "Action: " (magent-lsp--in-order titles) nil t)
-                                             titles))
+         (choice (magent-lsp--position-of
+                  (completing-read "Action: " (magent-lsp--in-order titles) nil t) titles))
          (command (plist-get (nth choice actions) :command)))
     (if (member (plist-get command :command) '("magent.prompt" "magent.ask"))
         (magent-lsp--start-run conn (plist-get command :command)

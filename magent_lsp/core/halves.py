@@ -10,9 +10,21 @@ _HALF: Final = re.compile("[\ud800-\udfff]")
 _FIRST: Final = re.compile("[\ud800-\udbff]\\Z")
 
 
+def has_half(text: str) -> bool:
+    """Whether there is a half, alone or beside its other one."""
+    return not text.isascii() and _HALF.search(text) is not None
+
+
+def joined(text: str) -> str:
+    """The text with halves that meet put together; one that stands alone stays."""
+    if not has_half(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
 def whole(text: str) -> str:
     """The text with halves that meet put together, and U+FFFD for each that stands alone."""
-    if text.isascii() or not _HALF.search(text):
+    if not has_half(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 

@@ -291,14 +291,17 @@ class Executor:
         status: ToolState,
         output: str | None = None,
     ) -> None:
-        untried = _reason(output) if status == "failed" else _named(call)
+        if prepared is not None:
+            title = prepared.title
+        else:
+            title = _reason(output) if status == "failed" else _named(call)
         self._run.emit(
             ToolCallEvent(
                 phase=phase,
                 tool_call_id=call.id,
                 name=_named(call),
                 kind=prepared.tool.kind if prepared else "other",
-                title=prepared.title if prepared else untried,
+                title=title,
                 status=status,
                 arguments=shown_arguments(call) if phase == "started" else None,
                 output=output,

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from magent_lsp.core.halves import whole
+from magent_lsp.core.halves import has_half, whole
 from magent_lsp.core.messages import (
     AssistantMessage,
     Message,
@@ -36,7 +36,6 @@ _MAX_ID: Final = 40
 """OpenAI refuses longer ids of calls."""
 LONGEST_NAME: Final = 64
 """Characters of a tool's name; OpenAI refuses longer ones."""
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _SIGNATURE: Final = "__thought__"
 """LiteLLM keeps a thought signature of Gemini behind this in the id; without it Gemini refuses the call."""
 
@@ -190,7 +189,7 @@ def _valid_arguments(arguments: str) -> str:
         return "{}"
     if not isinstance(value, dict):
         return "{}"
-    if _SURROGATE.search(arguments) or ("\\u" in arguments and _SURROGATE.search(_dump(value))):
+    if has_half(arguments) or ("\\u" in arguments and has_half(_dump(value))):
         return whole(_dump(value))
     return arguments
 

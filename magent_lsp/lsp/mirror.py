@@ -1,13 +1,11 @@
 """The text of an open document, kept line by line as LSP counts lines, so that a keystroke costs nothing."""
 
-import re
 from collections.abc import Sequence
 
 from lsprotocol import types
 
 from magent_lsp.core.document import split_lines
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
+from magent_lsp.core.halves import joined
 
 
 class Mirror:
@@ -42,7 +40,7 @@ class Mirror:
 
     def set(self, text: str) -> None:
         """Replace the whole text."""
-        text = _whole(text)
+        text = joined(text)
         self._split = None  # made when it is first asked for: many documents are opened and never touched
         self._text = text
         self._length = len(text)
@@ -51,7 +49,7 @@ class Mirror:
         """Replace a range, given in UTF-16 units and clamped to the text."""
         lines = self._lines
         (first, left), (last, right) = sorted((self.locate(start), self.locate(end)))
-        chunk = _whole(lines[first][:left] + text + lines[last][right:])
+        chunk = joined(lines[first][:left] + text + lines[last][right:])
         if chunk.startswith("\n") and first and lines[first - 1].endswith("\r"):
             first -= 1  # a CR that a LF now follows is one line end with it
             chunk = lines[first] + chunk
@@ -107,10 +105,3 @@ def _lines(text: str) -> list[str]:
     if not lines or lines[-1].endswith(("\n", "\r")):
         lines.append("")
     return lines
-
-
-def _whole(text: str) -> str:
-    """The text with surrogate pairs that arrived in two halves put together."""
-    if text.isascii() or not _SURROGATE.search(text):
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")

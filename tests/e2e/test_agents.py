@@ -27,6 +27,12 @@ def started(run: Any) -> dict[str, Any]:
     return event
 
 
+async def ask(stage: Stage, question: str, **more: Any) -> Any:
+    uri = stage.client.open("a.py").uri
+    place = {"line": 0, "character": 0}
+    return await stage.client.command("magent.ask", uri=uri, position=place, question=question, **more)
+
+
 async def names(stage: Stage) -> set[str]:
     return {agent["name"] for agent in await stage.client.command("magent.agents")}
 
@@ -47,31 +53,14 @@ async def test_an_agent_for_one_prompt_and_for_a_session(stage: Stage) -> None:
     assert started(asked)["agent"] == "ask"
     again = await stage.run("who are you then", sessionId=first.session_id)
     assert started(again)["agent"] == "build", "an agent for one prompt is for that prompt"
-    asked = await stage.client.command(
-        "magent.ask",
-        uri=stage.client.open("a.py").uri,
-        position={"line": 0, "character": 0},
-        question="why?",
-        sessionId=first.session_id,
-    )
+    asked = await ask(stage, "why?", sessionId=first.session_id)
     assert started(await stage.ended(asked))["agent"] == "ask"
     again = await stage.run("and now", sessionId=first.session_id)
     assert started(again)["agent"] == "build", "a question in between changes nothing"
-    asked = await stage.client.command(
-        "magent.ask",
-        uri=stage.client.open("a.py").uri,
-        position={"line": 0, "character": 0},
-        question="what?",
-    )
+    asked = await ask(stage, "what?")
     begun = await stage.ended(asked)
     assert started(begun)["agent"] == "ask"
-    asked = await stage.client.command(
-        "magent.ask",
-        uri=stage.client.open("a.py").uri,
-        position={"line": 0, "character": 0},
-        question="and?",
-        sessionId=begun.session_id,
-    )
+    asked = await ask(stage, "and?", sessionId=begun.session_id)
     await stage.ended(asked)
     opened = await stage.client.command("magent.openChat", sessionId=begun.session_id)
     assert "agent:" not in Path(opened["uri"].removeprefix("file://")).read_text()

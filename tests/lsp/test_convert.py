@@ -1,11 +1,12 @@
 """What the client gets is what was meant: paths, positions, and edits in the form it understands."""
 
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from lsprotocol import types
 from pygls.protocol import default_converter
@@ -129,10 +130,29 @@ def edits(draw: st.DrawFn) -> TextEdits:
     return TextEdits(path=Path("/a"), replacements=tuple(replacements), before=before, after=after)
 
 
+def texts(before: str, *replacements: Replacement) -> TextEdits:
+    """An edit."""
+    after = apply_replacements(before, replacements)
+    return TextEdits(path=Path("/a.py"), replacements=replacements, before=before, after=after)
+
+
+def close_ones(test: Callable[[TextEdits], None]) -> Callable[[TextEdits], None]:
+    """The test with edits that come close to each other, or to the end."""
+    for edit in (
+        texts("\n\na", Replacement(0, 1, "\n\nx"), Replacement(2, 3, "")),
+        texts("\n", Replacement(0, 1, ""), Replacement(1, 1, "y\nx"), Replacement(1, 1, "y\n\n")),
+        texts("aab\na\n", Replacement(2, 4, ""), Replacement(6, 6, "xxxx\n")),
+        texts("a\nb\n", Replacement(2, 4, "b\nc")),
+    ):
+        test = example(edit)(test)
+    return test
+
+
 def _sorted_back(edit: types.TextEdit) -> tuple[int, int]:
     return (-edit.range.start.line, -edit.range.start.character)
 
 
+@close_ones
 @given(edits())
 @settings(max_examples=600)
 def test_line_edits_give_the_text_and_touch_whole_lines_only(edit: TextEdits) -> None:
@@ -149,6 +169,7 @@ def test_line_edits_give_the_text_and_touch_whole_lines_only(edit: TextEdits) ->
     assert mirror.text == edit.after
 
 
+@close_ones
 @given(edits())
 @settings(max_examples=600)
 def test_the_last_line_break_can_be_left_alone(edit: TextEdits) -> None:
@@ -167,29 +188,6 @@ def test_the_last_line_break_can_be_left_alone(edit: TextEdits) -> None:
         mirror.splice(change.range.start, change.range.end, change.new_text)
     beginning = edit.before == "" and edit.after.endswith("\n")  # an empty buffer has a line break as well
     assert mirror.text == (edit.after.removesuffix("\n").removesuffix("\r") if beginning else edit.after)
-
-
-def texts(before: str, *replacements: Replacement) -> TextEdits:
-    """An edit."""
-    after = apply_replacements(before, replacements)
-    return TextEdits(path=Path("/a.py"), replacements=replacements, before=before, after=after)
-
-
-@pytest.mark.parametrize(
-    ("before", "replacements"),
-    [
-        ("\n\na", [(0, 1, "\n\nx"), (2, 3, "")]),
-        ("\n", [(0, 1, ""), (1, 1, "y\nx"), (1, 1, "y\n\n")]),
-        ("aab\na\n", [(2, 4, ""), (6, 6, "xxxx\n")]),
-        ("a\nb\n", [(2, 4, "b\nc")]),
-    ],
-)
-def test_edits_that_come_close_to_each_other_give_the_text(
-    before: str, replacements: list[tuple[int, int, str]]
-) -> None:
-    edit = texts(before, *(Replacement(*each) for each in replacements))
-    test_line_edits_give_the_text_and_touch_whole_lines_only.hypothesis.inner_test(edit)  # type: ignore[attr-defined]
-    test_the_last_line_break_can_be_left_alone.hypothesis.inner_test(edit)  # type: ignore[attr-defined]
 
 
 def test_an_edit_is_as_small_as_whole_lines_allow() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from magent_lsp.permissions.shell import analyse
@@ -82,7 +82,7 @@ def _value(parts: Iterator[Any]) -> str | None:
     return text
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150)
 @given(LINES)
 def test_every_command_that_shfmt_sees_is_seen(line: str) -> None:
     tree = _parsed(line)

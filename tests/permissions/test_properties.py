@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from magent_lsp.core.tool import Subject
@@ -14,7 +14,7 @@ from magent_lsp.permissions.rules import STRICTNESS, Layer, LayerName, Policy, R
 from tests.benchmarks.bench_permissions import HOSTILE, HOSTILE_BOUND
 from tests.support.permissions import FIXTURE, bash, place, policy
 
-quick = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=150)
 
 SOURCE = Source(name="x")
 VERDICTS = st.sampled_from(["allow", "ask", "deny"])
@@ -150,7 +150,7 @@ FRAMES = st.recursive(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(FRAMES)
 def test_a_denied_command_is_denied_in_every_frame(command: str) -> None:
     assert bash(command).verdict == "deny"
@@ -221,7 +221,7 @@ SHELL_TEXT = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200)
 @given(SHELL_TEXT)
 def test_no_command_is_too_strange_to_judge(command: str) -> None:
     assert bash(command).verdict in STRICTNESS
