@@ -29,6 +29,20 @@ def whole(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
+def spelt(text: str) -> str:
+    """The text with halves that meet put together, and those that stand for bytes of UTF-8 decoded.
+
+    The system takes `\\udcc3\\udca9` for the name `é`: a rule or a scope must see one name, not two.
+    """
+    if not has_half(text):
+        return text
+    text = joined(text)
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text  # no name of anything
+
+
 class Joiner:
     """Makes whole what comes in pieces; a first half waits for its second."""
 

@@ -1,13 +1,14 @@
 """A tool call that has been looked up and validated."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
 from magent_lsp.core.errors import ToolError
+from magent_lsp.core.halves import spelt
 from magent_lsp.core.messages import ToolCall
 from magent_lsp.core.tool import Subject, Tool
 from magent_lsp.engine.hooks import ToolUse
@@ -50,7 +51,22 @@ def parse_arguments(call: ToolCall) -> dict[str, Any]:
         raise ToolError(f"The arguments of {call.name!r} must be a JSON object.")
     if _is_deep(arguments):
         raise ToolError(f"The arguments of {call.name!r} are nested deeper than {DEEPEST} levels.")
-    return arguments
+    return one_spelling(arguments)
+
+
+def one_spelling(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments with one spelling for each text: what is judged, shown and done must be the same."""
+    return {spelt(name): _spelt(value) for name, value in arguments.items()}
+
+
+def _spelt(value: Any) -> Any:
+    if isinstance(value, str):
+        return spelt(value)
+    if isinstance(value, list):
+        return [_spelt(each) for each in value]
+    if isinstance(value, dict):
+        return one_spelling(value)
+    return value
 
 
 def _is_deep(value: Any) -> bool:

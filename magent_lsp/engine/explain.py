@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from magent_lsp.core.agent import Agent
 from magent_lsp.core.errors import CallerError
 from magent_lsp.core.tool import Subject
-from magent_lsp.engine.call import faults
+from magent_lsp.engine.call import faults, one_spelling
 from magent_lsp.engine.snapshot import Snapshot
 from magent_lsp.permissions.decision import Decision
 from magent_lsp.permissions.judge import judge
@@ -33,7 +33,7 @@ def explain(
     if found is None:
         raise _unknown(tool, snapshot)
     try:
-        value = found.input.model_validate(dict(arguments))
+        value = found.input.model_validate(one_spelling(arguments))
     except ValidationError as error:
         raise CallerError(f"arguments: {faults(error)}") from None
     subjects = found.subjects(value) or (Subject(tool=found.name, kind="none"),)

@@ -1,10 +1,12 @@
 """Halves of characters become whole, or the sign for what is no character."""
 
+import os
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magent_lsp.core.halves import Joiner, whole
+from magent_lsp.core.halves import Joiner, spelt, whole
 
 ANY = st.text(st.one_of(st.sampled_from("\ud83d\ude00\udc00a"), st.characters(codec=None)), max_size=20)
 
@@ -31,3 +33,14 @@ def test_pieces_make_what_the_whole_makes(text: str, cuts: list[int]) -> None:
         made += piece
         before = max(before, cut)
     assert made + joiner.end() == whole(text)
+
+
+@given(st.binary(max_size=8))
+def test_a_name_has_one_spelling(name: bytes) -> None:
+    odd = name.decode("ascii", "surrogateescape")
+    assert os.fsencode(spelt(odd)) == name
+    assert spelt(odd) == os.fsdecode(name), "what the system takes for one name is one for our rules"
+
+
+def test_halves_that_are_no_bytes_stay() -> None:
+    assert spelt("\ud83d\ude00 \ud800") == "\U0001f600 \ud800"

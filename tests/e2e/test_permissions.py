@@ -325,3 +325,33 @@ async def test_an_edit_tells_nothing_of_a_file_that_must_not_be_read(tmp_path: P
             explained = await client.command("magent.explainPermission", tool="edit_file", arguments=call)
             assert explained["verdict"] == verdict, path
     assert outside.read_text() == files[".env"] == (tmp_path / "ws/.env").read_text()
+
+
+async def test_a_name_spelt_by_its_bytes_is_the_name_that_a_rule_means(tmp_path: Path) -> None:
+    """JSON can spell `é` as two halves of characters, and the system opens the same file for them."""
+    name, alias = "secret-é.txt", "secret-\udcc3\udca9.txt"
+    tried = [
+        ("read_file", {"path": alias}),
+        ("edit_file", {"path": alias, "edits": [{"old_string": "hush", "new_string": "loud"}]}),
+        ("write_file", {"path": alias, "content": "loud\n"}),
+        ("grep", {"pattern": "hush", "path": alias}),
+    ]
+    script = [
+        *[{"calls": [{"tool": tool, "arguments": arguments}]} for tool, arguments in tried],
+        {"text": "done"},
+    ]
+    rules = {tool: {"*": "allow", "*é*": "deny"} for tool, _ in tried}
+    files = {name: "hush\n"}
+    async with editor(
+        tmp_path, script=script, files=files, client=EVENTS, settings={"permission": rules}
+    ) as client:
+        run = await client.command("magent.prompt", prompt="go")
+        await client.finished(run["runId"])
+        ended = [event for event in client.of_run(run["runId"]) if event["type"] == "tool_call_finished"]
+        assert [event["status"] for event in ended] == ["failed"] * len(tried)
+        assert not client.questions
+        assert "hush" not in json.dumps([event["output"] for event in ended])
+        for tool, arguments in tried:
+            said = await client.command("magent.explainPermission", tool=tool, arguments=arguments)
+            assert said["verdict"] == "deny", tool
+    assert (tmp_path / "ws" / name).read_text() == "hush\n"
