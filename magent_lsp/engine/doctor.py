@@ -171,6 +171,8 @@ async def _model(
     except (MagentError, OSError, ValueError) as error:  # ValueError: it is no address, or no name of a file
         where = _bare(chosen.api_base) if chosen.api_base else "the provider"
         why = str(error) or "no answer in time"
+        if isinstance(error, ValueError) and not chosen.model.startswith("scripted:"):
+            why = "this is no address"  # what Python says of it holds pieces of it, such as of its password
         mend = "Check the network, `apiBase`, and whether the server runs."
         if chosen.model.startswith("scripted:"):
             where, mend = "the script", "Name one that exists in `model`."
@@ -213,8 +215,8 @@ def _address(chosen: Chosen, environ: Mapping[str, str]) -> str:
 
 def _bare(address: str) -> str:
     """An address without the password or the key that it may hold."""
-    scheme, mark, rest = address.rpartition("://")
-    return scheme + mark + re.split(r"[?#]", rest, maxsplit=1)[0].rpartition("@")[2]
+    scheme, mark, rest = address.partition("://")
+    return scheme + mark + re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")[2]
 
 
 def _look(folder: Path, script: str) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from magent_lsp.core.config import Settings
 from magent_lsp.core.errors import ModelError
@@ -28,8 +29,8 @@ class Choice:
     """For people, such as `ANTHROPIC_API_KEY is set`."""
 
     def __repr__(self) -> str:
-        """Without the key, which must not get into a log."""
-        return f"Choice(model={self.model!r}, api_base={self.api_base!r}, reason={self.reason!r})"
+        """Without the key and the address, which may hold one: neither must get into a log."""
+        return f"Choice(model={self.model!r}, reason={self.reason!r})"
 
 
 async def choose(
@@ -47,6 +48,13 @@ async def choose(
     model = settings.model
     if model.startswith(SCRIPTED):
         return Choice(model=model, small_model=settings.small_model or model, reason="`model` is a script")
+    if settings.api_base and not _is_address(settings.api_base):
+        # What the address is stays unsaid, here and in what a client would say: a piece may be a password.
+        raise ModelError(
+            "`apiBase` is no address, such as http://127.0.0.1:8080/v1; in a name or a password, "
+            "write @ as %40, / as %2F, : as %3A, ? as %3F and # as %23",
+            kind="bad_request",
+        )
     if model not in ("auto", ""):
         return Choice(
             model=model,
@@ -58,6 +66,14 @@ async def choose(
     if settings.api_base:
         return await _at_base(settings, settings.api_base, environ, keys)
     return _by_key(settings, environ) or await _local(settings, servers, ways or Ways())
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 async def _key(
@@ -99,7 +115,7 @@ async def _at_base(
     found = await ask(LocalServer(title="the server", url=root, kind="openai"), key)
     if found is None:
         raise ModelError(
-            f"`model` is `auto`, but the server at `apiBase` {base!r} lists no models; set `model`",
+            "`model` is `auto`, but the server at `apiBase` lists no models; set `model`",
             kind="unconfigured",
         )
     return Choice(

@@ -242,3 +242,33 @@ def test_a_command_keeps_what_is_no_secret(name: str) -> None:
 
 def test_a_secret_that_holds_another_is_taken_out_whole() -> None:
     assert redact("abcdef-ghijkl", {"abcdef", "abcdef-ghijkl", ""}) == "[secret]"
+
+
+@pytest.mark.parametrize("model", ["openai/x", "auto"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://user:hunter22?x@127.0.0.1:9/v1",
+        "http://user:hunter22/x@127.0.0.1:9/v1",
+        "user:hunter22@127.0.0.1:9/v1",
+        "127.0.0.1:9/v1?key=hunter22",
+        "http://user:hunter22@[::1",
+        "http://user:hunter22@127.0.0.1:99999/",
+        "http://user:hunter22@127.0.0.1:0/",
+        "http://user:hunter22@/v1",
+    ],
+)
+async def test_what_is_no_address_is_refused_before_a_client_says_pieces_of_it(
+    model: str, address: str
+) -> None:
+    with pytest.raises(ModelError) as caught:
+        await choose(Settings(model=model, api_base=address), {}, servers=())
+    assert caught.value.kind == "bad_request", "asking again would not help"
+    assert "apiBase" in str(caught.value)
+    assert "hunter22" not in str(caught.value)
+
+
+async def test_a_password_in_an_address_is_in_no_log() -> None:
+    chosen = await choose(Settings(model="openai/x", api_base="http://u:hunter22@127.0.0.1:9/v1"), {})
+    assert chosen.api_base == "http://u:hunter22@127.0.0.1:9/v1"
+    assert "hunter22" not in repr(chosen)
