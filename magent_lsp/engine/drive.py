@@ -360,7 +360,8 @@ def choose_agent(request: RunRequest, session: Session, snapshot: Snapshot, *, c
     if agent is None:
         names = sorted(a.name for a in snapshot.agents.values() if not a.hidden)
         raise CallerError(f"agent: there is no agent {name!r}. Available: {', '.join(names)}.")
-    if not request.passing and (session.passing or (request.agent and not session.messages)):
+    passing = request.passing or (session.passing and agent.mode == "subagent")
+    if not passing and (session.passing or (request.agent and not session.messages)):
         session.use_agent(agent.name)
     return agent
 

@@ -1,7 +1,7 @@
 """Looks over many session files quickly: only their first and last pieces are read, except to search."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -100,14 +100,15 @@ def info(path: Path) -> SessionInfo | None:
     meta, prompt, said = _first(head, whole=size == len(head))
     if meta is None or meta.folder is None:
         return None
-    later = _last(head + tail, MetaRecord)
+    agent = _last(head + tail, MetaRecord, lambda record: record.agent)
+    model = _last(head + tail, MetaRecord, lambda record: record.model)
     titled = _last(tail, TitleRecord) or _last(head, TitleRecord)
     return SessionInfo(
         id=path.stem,
         folder=Path(meta.folder),
         title=(titled.title if titled else "") or prompt,
-        agent=(later and later.agent) or meta.agent or "",
-        model=(later and later.model) or meta.model,
+        agent=(agent and agent.agent) or meta.agent or "",
+        model=(model and model.model) or meta.model,
         created=meta.created or meta.time,
         updated=stamp(datetime.fromtimestamp(status.st_mtime, UTC)),
         parent=meta.parent,
@@ -138,14 +139,14 @@ def _first(head: bytes, whole: bool) -> tuple[MetaRecord | None, str, bool]:
     return meta, "", said
 
 
-def _last(piece: bytes, model: type[_R]) -> _R | None:
-    """The last readable record of a kind in a piece of a file."""
+def _last(piece: bytes, model: type[_R], says: Callable[[_R], object] = lambda _: True) -> _R | None:
+    """The last readable record of a kind in a piece of a file that says something of what is asked."""
     mark = b'\n{"kind":"%s"' % model.model_fields["kind"].default.encode()
     at = len(piece)
     while (at := piece.rfind(mark, 0, at)) >= 0:
         end = piece.find(b"\n", at + 1)
         for record in _readable([piece[at + 1 : end if end >= 0 else len(piece)]]):
-            if isinstance(record, model):
+            if isinstance(record, model) and says(record):
                 return record
     return None
 

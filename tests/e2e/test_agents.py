@@ -67,6 +67,14 @@ async def test_an_agent_for_one_prompt_and_for_a_session(stage: Stage) -> None:
     for prompt in ("now do it", "go on"):
         again = await stage.run(prompt, sessionId=begun.session_id)
         assert started(again)["agent"] == "build", "nor does a question that comes first"
+    await stage.run("/model openai/gpt-x", sessionId=begun.session_id)
+    listed = await stage.client.command("magent.sessions")
+    assert [it["agent"] for it in listed if it["sessionId"] == begun.session_id] == ["build"]
+    begun = await stage.ended(await ask(stage, "what else?"))
+    for agent in ("general", "build"):
+        more = {"agent": agent} if agent == "general" else {}
+        again = await stage.run(f"{agent} it", sessionId=begun.session_id, **more)
+        assert started(again)["agent"] == agent, "a subagent is asked once"
     session = await stage.client.command("magent.newSession", agent="ask")
     stage.cast("in a session of ask", say("yes"))
     run = await stage.run("in a session of ask", sessionId=session["sessionId"])
