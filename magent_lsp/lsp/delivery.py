@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -78,15 +79,21 @@ class Delivery:
     async def _attempt(self, parcel: Parcel, again: bool) -> EditOutcome | None:
         expectation = Expectation(self._documents(), parcel.uri, parcel.expected)
         params = types.ApplyWorkspaceEditParams(edit=parcel.change(), label=parcel.label)
+        msg_id = str(uuid.uuid4())
         reply = asyncio.create_task(
-            self._caller.call(types.WORKSPACE_APPLY_EDIT, params, seconds=None), name=f"edit {parcel.uri}"
+            self._caller.call(types.WORKSPACE_APPLY_EDIT, params, seconds=None, msg_id=msg_id),
+            name=f"edit {parcel.uri}",
         )
         self._replies.add(reply)
         reply.add_done_callback(self._replied)
         try:
             outcome = await self._verdict(parcel, params.edit, expectation, reply, again)
         except BaseException:
-            self._keep(parcel, expectation, reply)
+            if self._caller.take_back(msg_id):  # cancelled before it went
+                reply.cancel()
+                expectation.end()
+            else:
+                self._keep(parcel, expectation, reply)
             raise
         if outcome is not None and outcome.outcome == "unknown":
             self._keep(parcel, expectation, reply)

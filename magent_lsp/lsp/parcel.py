@@ -12,8 +12,14 @@ from magent_lsp.core.edits import FileEdit
 class Caller(Protocol):
     """Sends requests to the client; `seconds` bounds the wait for the answer."""
 
-    async def call(self, method: str, params: Any = None, *, seconds: float | None) -> Any:
+    async def call(
+        self, method: str, params: Any = None, *, seconds: float | None, msg_id: str | None = None
+    ) -> Any:
         """The answer; raises TimeoutError and JsonRpcException."""
+        ...
+
+    def take_back(self, msg_id: str) -> bool:
+        """Do not send a request that has not gone yet; whether it was one."""
         ...
 
 

@@ -106,6 +106,7 @@ class MagentServer(LanguageServer):
         except (ValueError, RecursionError):
             self.protocol.refuse(None, JsonRpcParseError("The message is not JSON."))
             return
+        self.protocol.heard(body)
         try:
             self.protocol.handle_message(message)
         except Exception:

@@ -89,6 +89,11 @@ class Wire(DocumentsProtocol):
         """Write to this."""
         super().set_writer(Readable(writer), include_headers)
 
+    def heard(self, body: bytes | str) -> None:
+        """Learn from a message of the client what it can read."""
+        if isinstance(self.writer, Readable):
+            self.writer.heard(body.encode() if isinstance(body, str) else body)
+
     def flush(self) -> None:
         """Give the writer all that is held back."""
         if self._pace is not None:
@@ -303,14 +308,24 @@ class Wire(DocumentsProtocol):
         """Send what means nothing: a client that reads it comes to the request that may lie before it."""
         self.notify(REMINDER, {})
 
-    async def call(self, method: str, params: Any = None, *, seconds: float | None) -> Any:
+    def take_back(self, msg_id: str) -> bool:
+        """Do not send a request that is held back; whether it was."""
+        held = self._pace is not None and self._pace.withdraw(msg_id)
+        if held:
+            self._result_types.pop(msg_id, None)
+            self._request_futures.pop(msg_id, None)
+        return held
+
+    async def call(
+        self, method: str, params: Any = None, *, seconds: float | None, msg_id: str | None = None
+    ) -> Any:
         """Send a request to the client and wait for the answer.
 
         `seconds` bounds the wait; None waits for a person. A request that is given up, by time or by
         cancellation, is cancelled at the client, and its late answer is ignored. Raises TimeoutError and
         JsonRpcException.
         """
-        msg_id = str(uuid.uuid4())
+        msg_id = msg_id or str(uuid.uuid4())
         future: concurrent.futures.Future[Any] = self.send_request(method, params, msg_id=msg_id)
         loop = asyncio.get_running_loop()
         reminder = loop.call_later(REMIND_SECONDS, self._remind) if self._pace is not None else None

@@ -191,6 +191,21 @@ async def test_nul_and_half_characters_of_the_model_reach_no_file(tmp_path: Path
         assert (buffer.text if buffer else at.bytes("a.txt").decode()) == TEXT.replace("two", "🦄")
 
 
+@pytest.mark.parametrize("old", ["three", "two"])
+async def test_half_of_a_character_in_a_buffer_survives_an_edit_and_its_undo(
+    tmp_path: Path, old: str
+) -> None:
+    """VS Code can hold one, and tells it; what it gets back must be what it has."""
+    text = "one\ntwo \ud83d\nthree\n"
+    async with desk(tmp_path, files={"a.txt": TEXT}) as at:
+        buffer = at.open("a.txt", text)
+        told = await at.agent([change("a.txt", old, old.upper())])
+        assert told.outcomes == ["applied"], told.outputs
+        assert buffer.text == text.replace(old, old.upper())
+        assert (await at.undo(told))["conflicts"] == []
+        assert buffer.text == text
+
+
 # -- links and folders -----------------------------------------------------------------------------
 
 

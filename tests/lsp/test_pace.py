@@ -6,7 +6,7 @@ from functools import partial
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magent_lsp.lsp.pace import Pace
+from magent_lsp.lsp.pace import PAUSE, Pace
 
 
 async def test_what_follows_an_answer_waits_and_such_answers_do_not() -> None:
@@ -54,5 +54,24 @@ async def test_a_request_that_is_held_can_be_withdrawn() -> None:
         paced.take(partial(sent.append, name), waited_for=False, id=name)
     assert paced.withdraw("one")
     assert not paced.withdraw("answer"), "it has gone"
+    paced.take(partial(sent.append, "note"), waited_for=False)
+    await asyncio.sleep(PAUSE + 0.1)
+    assert sent == ["answer", "two", "note"]
+
+
+async def test_at_the_end_no_request_is_sent_whose_answer_nobody_would_hear() -> None:
+    sent: list[str] = []
+    paced = Pace()
+    paced.take(partial(sent.append, "answer"), waited_for=True)
+    paced.take(partial(sent.append, "edit"), waited_for=False, id="edit")
+    paced.take(partial(sent.append, "note"), waited_for=False)
     paced.flush()
-    assert sent == ["answer", "two"]
+    assert sent == ["answer", "note"]
+
+
+async def test_a_thread_may_send_too() -> None:
+    sent: list[str] = []
+    paced = Pace()
+    await asyncio.to_thread(paced.take, partial(sent.append, "log"), waited_for=False)
+    await asyncio.sleep(0)
+    assert sent == ["log"]
