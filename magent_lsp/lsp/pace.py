@@ -1,4 +1,4 @@
-"""What follows an answer that is waited for comes alone, for clients that would leave it behind otherwise."""
+"""What follows an answer that is waited for comes later, for clients that would leave it behind otherwise."""
 
 import asyncio
 import threading
@@ -8,8 +8,14 @@ from typing import Any, Final, NamedTuple
 
 from lsprotocol import types
 
+FIRST: Final = 0.05
+"""Seconds between an answer that is waited for and the question whether it has been read."""
 PAUSE: Final = 0.2
-"""Seconds between an answer that is waited for and what follows it."""
+"""Seconds after which the question is asked again, and then twice as many each time."""
+LONGEST: Final = 2.0
+"""Seconds between two such questions at most."""
+LIMIT: Final = 20.0
+"""Seconds after which a client is taken for one that does not answer such questions."""
 
 WAITED_FOR: Final = frozenset(
     {
@@ -30,15 +36,25 @@ class _Message(NamedTuple):
 
 
 class Pace:
-    """Sends messages in their order; for a while after an answer that is waited for, only such answers."""
+    """Sends messages in their order; until an answer that is waited for has been read, only such answers.
 
-    def __init__(self) -> None:
+    `ask` sends a request, and calls what it gets once the client has answered: the client answers none that
+    it reads in one piece with the other answer, so one that is answered came later, and so does what follows.
+    Without `ask`, or an answer to it, `PAUSE` must do.
+    """
+
+    def __init__(self, ask: Callable[[Callable[[], None]], None] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
+        self._ask = ask
+        self._answers = ask is not None
+        """Whether the client answers what it is asked, for all we know."""
         self._held: deque[_Message] = deque()
         self._timer: asyncio.TimerHandle | None = None
-        self._from = 0.0
-        """The loop's time from which something that nobody waits for may go."""
+        self._answered: float | None = None
+        """The loop's time of the last answer that is waited for, until it has been read."""
+        self._turn = 0
+        """Counts these answers."""
 
     def take(self, send: Callable[[], None], *, waited_for: bool, id: Any = None) -> None:
         """Send a message from whatever thread, now or when it may go; the id is that of a request of ours."""
@@ -47,11 +63,6 @@ class Pace:
             self._take(message)
         else:  # a record of the log
             self._loop.call_soon_threadsafe(self._take, message)
-
-    def _take(self, message: _Message) -> None:
-        self._held.append(message)
-        if self._timer is None:
-            self._go()
 
     def withdraw(self, id: Any) -> bool:
         """Do not send a request that is held; whether it was."""
@@ -62,22 +73,60 @@ class Pace:
 
     def flush(self) -> None:
         """Send all that is held, now, for it is the end; but no request, whose answer nobody would hear."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        while self._held:
-            message = self._held.popleft()
-            if message.id is None:
-                message.send()
+        held = [message for message in self._held if message.id is None]
+        self._held.clear()
+        self._read(self._turn)
+        for message in held:
+            message.send()
+
+    def _take(self, message: _Message) -> None:
+        self._held.append(message)
+        if self._timer is None:
+            self._go()
 
     def _go(self) -> None:
-        self._timer = None
         while self._held:
             message = self._held[0]
-            if not message.waited_for and self._loop.time() < self._from:
-                self._timer = self._loop.call_at(self._from, self._go)
+            if not message.waited_for and self._answered is not None:
+                self._wait(self._answered)
                 return
             self._held.popleft()
             message.send()
             if message.waited_for:
-                self._from = self._loop.time() + PAUSE
+                self._turn += 1
+                self._answered = self._loop.time()
+
+    def _wait(self, answered: float) -> None:
+        """Find out whether the answer has been read, now that something follows it."""
+        turn = self._turn
+        if self._answers:
+            self._timer = self._loop.call_at(answered + FIRST, self._look, turn, PAUSE, self._loop.time())
+        else:
+            self._timer = self._loop.call_at(answered + PAUSE, self._read, turn)
+            self._look_once(turn)
+
+    def _look(self, turn: int, pause: float, since: float) -> None:
+        if self._loop.time() - since > LIMIT:
+            self._answers = False
+            self._read(turn)
+            return
+        self._timer = self._loop.call_later(pause, self._look, turn, min(2 * pause, LONGEST), since)
+        self._look_once(turn)
+
+    def _look_once(self, turn: int) -> None:
+        if self._ask is not None:
+            self._ask(lambda: self._heard(turn))
+
+    def _heard(self, turn: int) -> None:
+        self._answers = True
+        if turn == self._turn:
+            self._read(turn)
+
+    def _read(self, turn: int) -> None:
+        if turn != self._turn:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._answered = None
+        self._go()

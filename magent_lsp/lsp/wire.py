@@ -5,7 +5,7 @@ import concurrent.futures
 import hmac
 import logging
 import uuid
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -45,11 +45,6 @@ REQUEST_FAILED = -32803
 """LSP's RequestFailed: the request was good, and could not be fulfilled."""
 
 
-REMINDER = "$/magent/reminder"
-"""LSP lets a client pass over what it does not know, if it begins with `$/`."""
-REMIND_SECONDS = 2
-
-
 def plain_converter() -> Converter:
     """Pygls' converter, but the content of custom messages stays plain JSON."""
     converter: Converter = default_converter()  # type: ignore[no-untyped-call]
@@ -84,6 +79,8 @@ class Wire(DocumentsProtocol):
         """Set for a client that wants what follows an answer it waits for to come alone."""
         self._waited_for: set[Any] = set()
         """Ids of requests whose answers such a client waits for."""
+        self._looks: set[str] = set()
+        """Ids of the requests by which we find out whether it has read such an answer."""
 
     def set_writer(self, writer: Any, include_headers: bool = True) -> None:
         """Write to this."""
@@ -101,7 +98,7 @@ class Wire(DocumentsProtocol):
 
     def _send_data(self, data: Any) -> None:
         send = partial(super()._send_data, data)
-        if self._pace is None:
+        if self._pace is None or (self._looks and _id_of(data) in self._looks):
             send()
         else:
             id, ours = _id_of(data), _is_ours(data)
@@ -275,7 +272,8 @@ class Wire(DocumentsProtocol):
         result = yield from super().lsp_initialize(params)
         announce(result, params)
         if habits_of(params.client_info, params.capabilities).stops_at_answers:
-            self._pace = Pace()
+            workspace = params.capabilities.workspace
+            self._pace = Pace(self._look if workspace and workspace.configuration else None)
         return result
 
     @lsp_method(types.SHUTDOWN)
@@ -285,6 +283,7 @@ class Wire(DocumentsProtocol):
             yield handler, args, None
         self._shutdown = True
         self.give_up()
+        self.flush()
 
     @lsp_method(types.EXIT)
     def lsp_exit(self, *args: Any) -> Generator[Any, Any, None]:
@@ -301,12 +300,29 @@ class Wire(DocumentsProtocol):
 
     def give_up(self) -> None:
         """Fail all of our requests that the client has not answered."""
+        self._looks.clear()
         for msg_id in list(self._result_types):
             self._settle(msg_id, None, JsonRpcException("The connection to the client ended."))
 
-    def _remind(self) -> None:
-        """Send what means nothing: a client that reads it comes to the request that may lie before it."""
-        self.notify(REMINDER, {})
+    def _look(self, then: Callable[[], None]) -> None:
+        """Ask the client for no settings at all; `then` is called once it has answered.
+
+        Lost ones among these requests are forgotten as soon as one is answered.
+        """
+        msg_id = str(uuid.uuid4())
+        self._looks.add(msg_id)
+
+        def answered(_: Any) -> None:
+            if msg_id not in self._looks:
+                return
+            for each in self._looks - {msg_id}:
+                self._result_types.pop(each, None)
+                self._request_futures.pop(each, None)
+            self._looks.clear()
+            then()
+
+        nothing = types.ConfigurationParams(items=[])
+        self.send_request(types.WORKSPACE_CONFIGURATION, nothing, msg_id=msg_id).add_done_callback(answered)
 
     def take_back(self, msg_id: str) -> bool:
         """Do not send a request that is held back; whether it was."""
@@ -327,14 +343,10 @@ class Wire(DocumentsProtocol):
         """
         msg_id = msg_id or str(uuid.uuid4())
         future: concurrent.futures.Future[Any] = self.send_request(method, params, msg_id=msg_id)
-        loop = asyncio.get_running_loop()
-        reminder = loop.call_later(REMIND_SECONDS, self._remind) if self._pace is not None else None
         try:
             async with asyncio.timeout(seconds):
                 return await asyncio.wrap_future(future)
         finally:
-            if reminder is not None:
-                reminder.cancel()
             if self._request_futures.pop(msg_id, None) is not None:
                 self._result_types.pop(msg_id, None)
                 if self._pace is None or not self._pace.withdraw(msg_id):

@@ -57,7 +57,7 @@ def test_select_choose_allow_and_undo(desk: Desk, eglot: Batch) -> None:
 
 
 def test_a_question_that_comes_in_one_piece_with_an_answer_is_asked(desk: Desk, eglot: Batch) -> None:
-    desk.server[:0] = [sys.executable, str(ONE_PIECE), "window/showMessageRequest"]
+    desk.server[:0] = [sys.executable, str(ONE_PIECE), "0.5"]
     desk.script(calling("edit_file", path=desk.name, **RENAME), {"text": "Renamed."})
     eglot("""
     (setq test-choices '(("Choose an option" . "Allow once")))

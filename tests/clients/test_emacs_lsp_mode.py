@@ -187,8 +187,9 @@ def test_ask_at_point_then_cancel_in_the_middle_of_an_answer(desk: Desk, emacs: 
     assert editor.text() == before
 
 
-def test_what_comes_together_with_an_answer_is_not_lost(desk: Desk, emacs: Start) -> None:
-    desk.server[:0] = [sys.executable, str(ONE_PIECE), "0.1"]
+@pytest.mark.parametrize("seconds", ["0.04", "0.1", "0.5"])
+def test_what_comes_together_with_an_answer_is_not_lost(desk: Desk, emacs: Start, seconds: str) -> None:
+    desk.server[:0] = [sys.executable, str(ONE_PIECE), seconds]
     editor = emacs(
         {"text": "It is here."}, calling("edit_file", path=desk.name, **RENAME), {"text": "Renamed."}
     )

@@ -29,15 +29,6 @@ sys.exit(main())
 """
 """The server with a shorter wait for a key; all else is as it is."""
 
-LEISURELY = """
-import sys
-from magent_lsp.lsp import pace
-pace.PAUSE = 3.0
-from magent_lsp.cli import main
-sys.exit(main())
-"""
-"""The server with a longer pause behind answers that Emacs waits for; all else is as it is."""
-
 
 def two_places(name: str) -> Any:
     """An edit of two lines that are far apart, which the editor counts as two."""
@@ -150,13 +141,19 @@ async def test_a_client_that_asks_for_each_edit_is_not_tried_with_another(tmp_pa
         assert len(at.client.edits) == 1
 
 
-@pytest.mark.parametrize("ends", ["by cancel", "by exit"])
+@pytest.mark.parametrize("ends", ["by cancel", "by exit", "by shutdown"])
 async def test_an_edit_that_is_held_back_is_not_sent_once_nobody_wants_it(tmp_path: Path, ends: str) -> None:
-    async with desk(tmp_path, profile=EMACS, permission=ASK, code=LEISURELY, files={"a.txt": TEXT}) as at:
+    async with desk(tmp_path, profile=EMACS, permission=ASK, files={"a.txt": TEXT}) as at:
         buffer = at.open("a.txt")
-        answered = asyncio.Event()
+        answered, read, asked = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+        async def busy(_: Any) -> list[Any]:
+            asked.set()
+            await read.wait()
+            return []
 
         async def allow(_: Any) -> dict[str, str]:
+            at.client.on["workspace/configuration"] = busy
             await at.client.actions(buffer.uri, buffer.range("one"))  # what follows its answer is held back
             answered.set()
             return {"title": "Allow once"}
@@ -164,12 +161,17 @@ async def test_an_edit_that_is_held_back_is_not_sent_once_nobody_wants_it(tmp_pa
         at.client.answers.append(allow)
         started = await at.start([change("a.txt", "six\n", "6\n")])
         await answered.wait()
+        await asked.wait()
+        assert at.client.edits == []
         if ends == "by cancel":
             await at.client.command("magent.cancel", runId=started["runId"])
+            read.set()
             told = await at.told(started["runId"])
             assert told.finished["stopReason"] == "cancelled"
             assert not [text for _, text in at.client.messages if "after all" in text]
         else:
+            if ends == "by shutdown":
+                await at.client.request("shutdown")
             at.client.notify("exit")
             await at.client.closed.wait()
         assert buffer.text == TEXT

@@ -1,17 +1,37 @@
 """What follows an answer that is waited for comes alone, in its order, and nothing is lost."""
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from magent_lsp.lsp.pace import PAUSE, Pace
 
 
+class Client:
+    """What a client that is asked whether it has read an answer is asked, and its answers."""
+
+    def __init__(self, *, busy: bool = False) -> None:
+        self.busy = busy
+        self.asked: list[Callable[[], None]] = []
+        self.insisted = asyncio.Event()
+        """It has been asked three times."""
+
+    def ask(self, then: Callable[[], None]) -> None:
+        """Ask it."""
+        self.asked.append(then)
+        if len(self.asked) == 3:
+            self.insisted.set()
+        if not self.busy:
+            asyncio.get_running_loop().call_soon(then)
+
+
 async def test_what_follows_an_answer_waits_and_such_answers_do_not() -> None:
     sent: list[str] = []
-    paced = Pace()
+    paced = Pace(Client().ask)
     for name, answer in (("note", False), ("answer", True), ("another", True)):
         paced.take(partial(sent.append, name), waited_for=answer)
     assert sent == ["note", "answer", "another"]
@@ -22,6 +42,56 @@ async def test_what_follows_an_answer_waits_and_such_answers_do_not() -> None:
     paced.take(gone.set, waited_for=False)
     await gone.wait()
     assert sent == ["note", "answer", "another", "question", "third"]
+
+
+async def test_nothing_goes_until_the_client_has_read_the_answer() -> None:
+    client = Client(busy=True)
+    sent: list[str] = []
+    paced = Pace(client.ask)
+    paced.take(partial(sent.append, "answer"), waited_for=True)
+    paced.take(partial(sent.append, "question"), waited_for=False)
+    await client.insisted.wait()  # the first time may have been lost with the answer
+    assert sent == ["answer"]
+    client.asked[2]()
+    assert sent == ["answer", "question"]
+    paced.take(partial(sent.append, "more"), waited_for=False)
+    assert sent == ["answer", "question", "more"]
+    paced.take(partial(sent.append, "next"), waited_for=True)
+    paced.take(partial(sent.append, "last"), waited_for=False)
+    client.asked[1]()
+    assert sent[-1] == "next", "that it has read one answer says nothing of the next"
+    paced.flush()
+    assert sent[-1] == "last"
+
+
+@pytest.mark.parametrize("answering", [True, False], ids=["later", "never"])
+async def test_a_client_that_does_not_answer_gets_all_the_same(
+    monkeypatch: pytest.MonkeyPatch, answering: bool
+) -> None:
+    monkeypatch.setattr("magent_lsp.lsp.pace.LIMIT", 0.3)
+    client = Client(busy=True)
+    paced = Pace(client.ask)
+    for _ in range(2):
+        gone = asyncio.Event()
+        paced.take(lambda: None, waited_for=True)
+        paced.take(gone.set, waited_for=False)
+        await gone.wait()
+    assert not paced._answers
+    client.busy = not answering
+    paced.take(lambda: None, waited_for=True)
+    gone = asyncio.Event()
+    paced.take(gone.set, waited_for=False)
+    await gone.wait()
+    assert paced._answers is answering, "who answers once is asked from then on"
+
+
+async def test_where_nothing_can_be_asked_a_pause_must_do() -> None:
+    paced = Pace()
+    gone = asyncio.Event()
+    paced.take(lambda: None, waited_for=True)
+    paced.take(gone.set, waited_for=False)
+    assert not gone.is_set()
+    await gone.wait()
 
 
 async def test_what_follows_something_else_does_not_wait() -> None:
