@@ -71,7 +71,10 @@ async def choose(
 def _is_address(text: str) -> bool:
     try:
         parts = urlsplit(text)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+            return False
+        # In `http://user:12/34@host` the first digits of a password pass for a port.
+        return parts.port is None or "@" in parts.netloc or "@" not in text
     except ValueError:
         return False
 

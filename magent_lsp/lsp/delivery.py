@@ -80,14 +80,19 @@ class Delivery:
         expectation = Expectation(self._documents(), parcel.uri, parcel.expected)
         params = types.ApplyWorkspaceEditParams(edit=parcel.change(), label=parcel.label)
         msg_id = str(uuid.uuid4())
-        reply = asyncio.create_task(
-            self._caller.call(types.WORKSPACE_APPLY_EDIT, params, seconds=None, msg_id=msg_id),
-            name=f"edit {parcel.uri}",
+        sent: list[float] = []
+        call = self._caller.call(
+            types.WORKSPACE_APPLY_EDIT,
+            params,
+            seconds=None,
+            msg_id=msg_id,
+            sent=lambda: sent.append(time.monotonic()),
         )
+        reply = asyncio.create_task(call, name=f"edit {parcel.uri}")
         self._replies.add(reply)
         reply.add_done_callback(self._replied)
         try:
-            outcome = await self._verdict(parcel, params.edit, expectation, reply, again)
+            outcome = await self._verdict(parcel, params.edit, expectation, reply, again, sent)
         except BaseException:
             if self._caller.take_back(msg_id):  # cancelled before it went
                 reply.cancel()
@@ -108,9 +113,9 @@ class Delivery:
         expectation: Expectation,
         reply: "asyncio.Task[types.ApplyWorkspaceEditResult | None]",
         again: bool,
+        sent: list[float],
     ) -> EditOutcome | None:
         """What became of the edit; None: send it once more."""
-        sent = time.monotonic()
         arrives = asyncio.create_task(expectation.arrives(None))
         try:
             await asyncio.wait(
@@ -133,7 +138,7 @@ class Delivery:
             return _outcome(parcel, "applied")
         if self._drops_stale and await self._dropped(parcel, expectation):
             return _outcome(parcel, "stale", STALE)
-        asked = time.monotonic() - sent > self._bounds.unasked
+        asked = not sent or time.monotonic() - sent[0] > self._bounds.unasked
         if await self._words.hold(parcel, change, expectation, asked=asked):
             return _outcome(parcel, "applied")
         if expectation.changes and not expectation.closed:

@@ -15,7 +15,7 @@ PAUSE: Final = 0.2
 LONGEST: Final = 2.0
 """Seconds between two such questions at most."""
 LIMIT: Final = 20.0
-"""Seconds after which a client is taken for one that does not answer such questions."""
+"""Seconds after which a client that never answered such a question is taken for one that does not."""
 
 WAITED_FOR: Final = frozenset(
     {
@@ -26,7 +26,10 @@ WAITED_FOR: Final = frozenset(
         types.COMPLETION_ITEM_RESOLVE,
     }
 )
-"""Requests whose answer ends the reading in Eglot and lsp-mode; others have an answer when it comes."""
+"""Requests whose answer ends the reading in Eglot and lsp-mode.
+
+Not hover and folding, which lsp-mode waits for as well when a person asks: they are asked for at every key,
+and an edit behind each would come too late."""
 
 
 class _Message(NamedTuple):
@@ -47,8 +50,8 @@ class Pace:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._ask = ask
-        self._answers = ask is not None
-        """Whether the client answers what it is asked, for all we know."""
+        self._answers: bool | None = None if ask is not None else False
+        """Whether the client answers what it is asked; None as long as nobody knows."""
         self._held: deque[_Message] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._answered: float | None = None
@@ -69,6 +72,8 @@ class Pace:
         found = next((message for message in self._held if message.id == id), None)
         if found is not None:
             self._held.remove(found)
+            if not self._held:
+                self._stop()  # no answer must wait for what is not there
         return found is not None
 
     def flush(self) -> None:
@@ -85,28 +90,32 @@ class Pace:
             self._go()
 
     def _go(self) -> None:
-        while self._held:
+        while self._held and self._timer is None:  # sending may log, and so take another
             message = self._held[0]
             if not message.waited_for and self._answered is not None:
                 self._wait(self._answered)
                 return
             self._held.popleft()
-            message.send()
             if message.waited_for:
                 self._turn += 1
                 self._answered = self._loop.time()
+            message.send()
 
     def _wait(self, answered: float) -> None:
         """Find out whether the answer has been read, now that something follows it."""
         turn = self._turn
-        if self._answers:
+        if self._answers is not False:
             self._timer = self._loop.call_at(answered + FIRST, self._look, turn, PAUSE, self._loop.time())
         else:
-            self._timer = self._loop.call_at(answered + PAUSE, self._read, turn)
-            self._look_once(turn)
+            self._timer = self._loop.call_at(answered + FIRST, self._look_last, turn, answered + PAUSE)
+
+    def _look_last(self, turn: int, until: float) -> None:
+        """Ask once who did not answer before; not in one piece with the answer, or that is lost as well."""
+        self._timer = self._loop.call_at(until, self._read, turn)
+        self._look_once(turn)
 
     def _look(self, turn: int, pause: float, since: float) -> None:
-        if self._loop.time() - since > LIMIT:
+        if self._answers is None and self._loop.time() - since > LIMIT:
             self._answers = False
             self._read(turn)
             return
@@ -125,8 +134,11 @@ class Pace:
     def _read(self, turn: int) -> None:
         if turn != self._turn:
             return
+        self._stop()
+        self._answered = None
+        self._go()
+
+    def _stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._answered = None
-        self._go()

@@ -13,9 +13,15 @@ class Caller(Protocol):
     """Sends requests to the client; `seconds` bounds the wait for the answer."""
 
     async def call(
-        self, method: str, params: Any = None, *, seconds: float | None, msg_id: str | None = None
+        self,
+        method: str,
+        params: Any = None,
+        *,
+        seconds: float | None,
+        msg_id: str | None = None,
+        sent: Callable[[], None] | None = None,
     ) -> Any:
-        """The answer; raises TimeoutError and JsonRpcException."""
+        """The answer; `sent` is called when the request goes. Raises TimeoutError and JsonRpcException."""
         ...
 
     def take_back(self, msg_id: str) -> bool:

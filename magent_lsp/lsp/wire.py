@@ -43,6 +43,8 @@ logger = logging.getLogger(__name__)
 
 REQUEST_FAILED = -32803
 """LSP's RequestFailed: the request was good, and could not be fulfilled."""
+MOST_LOOKS = 30
+"""So many questions whether an answer has been read are kept at most."""
 
 
 def plain_converter() -> Converter:
@@ -79,8 +81,10 @@ class Wire(DocumentsProtocol):
         """Set for a client that wants what follows an answer it waits for to come alone."""
         self._waited_for: set[Any] = set()
         """Ids of requests whose answers such a client waits for."""
-        self._looks: set[str] = set()
-        """Ids of the requests by which we find out whether it has read such an answer."""
+        self._when_sent: dict[str, Callable[[], None]] = {}
+        """Told when the request of this id goes, which may be held back."""
+        self._looks: dict[str, None] = {}
+        """Ids of the requests by which we find out whether it has read such an answer, in their order."""
 
     def set_writer(self, writer: Any, include_headers: bool = True) -> None:
         """Write to this."""
@@ -96,8 +100,13 @@ class Wire(DocumentsProtocol):
         if self._pace is not None:
             self._pace.flush()
 
+    def _send_now(self, data: Any) -> None:
+        super()._send_data(data)
+        if self._when_sent and _is_ours(data) and (tell := self._when_sent.pop(_id_of(data), None)):
+            tell()
+
     def _send_data(self, data: Any) -> None:
-        send = partial(super()._send_data, data)
+        send = partial(self._send_now, data)
         if self._pace is None or (self._looks and _id_of(data) in self._looks):
             send()
         else:
@@ -307,22 +316,29 @@ class Wire(DocumentsProtocol):
     def _look(self, then: Callable[[], None]) -> None:
         """Ask the client for no settings at all; `then` is called once it has answered.
 
-        Lost ones among these requests are forgotten as soon as one is answered.
+        Lost ones among these requests are forgotten as soon as a later one is answered, or there are many.
         """
         msg_id = str(uuid.uuid4())
-        self._looks.add(msg_id)
+        self._looks[msg_id] = None
+        if len(self._looks) > MOST_LOOKS:
+            self._forget_look()
 
         def answered(_: Any) -> None:
             if msg_id not in self._looks:
                 return
-            for each in self._looks - {msg_id}:
-                self._result_types.pop(each, None)
-                self._request_futures.pop(each, None)
-            self._looks.clear()
+            while msg_id in self._looks:
+                self._forget_look()
             then()
 
         nothing = types.ConfigurationParams(items=[])
         self.send_request(types.WORKSPACE_CONFIGURATION, nothing, msg_id=msg_id).add_done_callback(answered)
+
+    def _forget_look(self) -> None:
+        """Wait no more for the answer to the oldest of them."""
+        oldest = next(iter(self._looks))
+        del self._looks[oldest]
+        self._result_types.pop(oldest, None)
+        self._request_futures.pop(oldest, None)
 
     def take_back(self, msg_id: str) -> bool:
         """Do not send a request that is held back; whether it was."""
@@ -333,20 +349,29 @@ class Wire(DocumentsProtocol):
         return held
 
     async def call(
-        self, method: str, params: Any = None, *, seconds: float | None, msg_id: str | None = None
+        self,
+        method: str,
+        params: Any = None,
+        *,
+        seconds: float | None,
+        msg_id: str | None = None,
+        sent: Callable[[], None] | None = None,
     ) -> Any:
         """Send a request to the client and wait for the answer.
 
-        `seconds` bounds the wait; None waits for a person. A request that is given up, by time or by
-        cancellation, is cancelled at the client, and its late answer is ignored. Raises TimeoutError and
-        JsonRpcException.
+        `sent` is called when it goes. `seconds` bounds the wait; None waits for a person. A request that is
+        given up, by time or by cancellation, is cancelled at the client, and its late answer is ignored.
+        Raises TimeoutError and JsonRpcException.
         """
         msg_id = msg_id or str(uuid.uuid4())
+        if sent is not None:
+            self._when_sent[msg_id] = sent
         future: concurrent.futures.Future[Any] = self.send_request(method, params, msg_id=msg_id)
         try:
             async with asyncio.timeout(seconds):
                 return await asyncio.wrap_future(future)
         finally:
+            self._when_sent.pop(msg_id, None)
             if self._request_futures.pop(msg_id, None) is not None:
                 self._result_types.pop(msg_id, None)
                 if self._pace is None or not self._pace.withdraw(msg_id):

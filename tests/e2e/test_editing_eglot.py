@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.edit_desk import call, change, desk
+from tests.support.editors import wait_until
 from tests.support.lsp_profiles import EGLOT_1_17, EGLOT_1_24, EMACS, Profile
 
 TEXT = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n"
@@ -164,8 +165,16 @@ async def test_an_edit_that_is_held_back_is_not_sent_once_nobody_wants_it(tmp_pa
         await asked.wait()
         assert at.client.edits == []
         if ends == "by cancel":
-            await at.client.command("magent.cancel", runId=started["runId"])
+            cancel = asyncio.create_task(at.client.command("magent.cancel", runId=started["runId"]))
+            sessions = tmp_path / "state/sessions"
+            await asyncio.to_thread(
+                wait_until,
+                lambda: any('"status":"cancelled"' in it.read_text() for it in sessions.rglob("*.jsonl")),
+                60,
+                "the call is cancelled",
+            )
             read.set()
+            await cancel
             told = await at.told(started["runId"])
             assert told.finished["stopReason"] == "cancelled"
             assert not [text for _, text in at.client.messages if "after all" in text]
@@ -176,3 +185,25 @@ async def test_an_edit_that_is_held_back_is_not_sent_once_nobody_wants_it(tmp_pa
             await at.client.closed.wait()
         assert buffer.text == TEXT
         assert at.client.edits == []
+
+
+@pytest.mark.parametrize("busy", [0.0, 0.6])
+async def test_the_time_an_edit_was_held_is_not_taken_for_a_persons(tmp_path: Path, busy: float) -> None:
+    """A named Eglot before 1.16: it stops at answers, and counts edits."""
+    async with desk(tmp_path, profile=EGLOT_1_24, permission=ASK, files={"a.txt": TEXT}) as at:
+        buffer = at.open("a.txt")
+
+        async def slow(_: Any) -> list[Any]:
+            await asyncio.sleep(busy)
+            return []
+
+        async def allow(_: Any) -> dict[str, str]:
+            at.client.on["workspace/configuration"] = slow
+            await at.client.actions(buffer.uri, buffer.range("one"))
+            return {"title": "Allow once"}
+
+        at.client.answers.append(allow)
+        started = await at.start([change("a.txt", "six\n", "6\n")])
+        told = await at.told(started["runId"])
+        assert told.outcomes == ["applied"], told.outputs
+        assert not [text for _, text in at.client.messages if "press a key" in text]

@@ -256,6 +256,8 @@ def test_a_secret_that_holds_another_is_taken_out_whole() -> None:
         "http://user:hunter22@127.0.0.1:99999/",
         "http://user:hunter22@127.0.0.1:0/",
         "http://user:hunter22@/v1",
+        "http://user:12/hunter22@127.0.0.1:9/v1",
+        "http://user:12#hunter22@127.0.0.1:9/v1",
     ],
 )
 async def test_what_is_no_address_is_refused_before_a_client_says_pieces_of_it(

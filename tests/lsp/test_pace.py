@@ -76,13 +76,32 @@ async def test_a_client_that_does_not_answer_gets_all_the_same(
         paced.take(lambda: None, waited_for=True)
         paced.take(gone.set, waited_for=False)
         await gone.wait()
-    assert not paced._answers
+    assert paced._answers is False
     client.busy = not answering
     paced.take(lambda: None, waited_for=True)
     gone = asyncio.Event()
     paced.take(gone.set, waited_for=False)
     await gone.wait()
     assert paced._answers is answering, "who answers once is asked from then on"
+
+
+async def test_a_client_that_has_answered_once_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An Emacs that is stopped by C-z for an hour, say."""
+    monkeypatch.setattr("magent_lsp.lsp.pace.LIMIT", 0.1)
+    client = Client()
+    paced = Pace(client.ask)
+    gone = asyncio.Event()
+    paced.take(lambda: None, waited_for=True)
+    paced.take(gone.set, waited_for=False)
+    await gone.wait()
+    client.busy = True
+    gone.clear()
+    paced.take(lambda: None, waited_for=True)
+    paced.take(gone.set, waited_for=False)
+    await client.insisted.wait()
+    assert not gone.is_set()
+    client.asked[-1]()
+    await gone.wait()
 
 
 async def test_where_nothing_can_be_asked_a_pause_must_do() -> None:
@@ -145,3 +164,38 @@ async def test_a_thread_may_send_too() -> None:
     await asyncio.to_thread(paced.take, partial(sent.append, "log"), waited_for=False)
     await asyncio.sleep(0)
     assert sent == ["log"]
+
+
+async def test_what_is_logged_while_an_answer_is_sent_holds_nothing_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("magent_lsp.lsp.pace.LIMIT", 0.3)
+    sent: list[str] = []
+    paced = Pace(Client().ask)
+    paced.take(partial(sent.append, "answer"), waited_for=True)
+    await asyncio.sleep(0.1)
+    paced.take(lambda: paced.take(partial(sent.append, "log"), waited_for=False), waited_for=True)
+    await asyncio.sleep(0.6)
+    paced.take(partial(sent.append, "another"), waited_for=True)
+    assert sent == ["answer", "log", "another"]
+
+
+async def test_a_client_that_was_busy_for_long_is_asked_when_it_can_have_read_the_answer() -> None:
+    client = Client(busy=True)
+    paced = Pace(client.ask)
+    paced._answers = False
+    paced.take(lambda: None, waited_for=True)
+    paced.take(lambda: None, waited_for=False)
+    assert not client.asked, "in one piece with the answer it would be lost as well"
+    await asyncio.sleep(PAUSE)
+    assert len(client.asked) == 1
+
+
+async def test_no_answer_waits_for_a_request_that_was_withdrawn() -> None:
+    sent: list[str] = []
+    paced = Pace(Client(busy=True).ask)
+    paced.take(partial(sent.append, "answer"), waited_for=True)
+    paced.take(partial(sent.append, "question"), waited_for=False, id="question")
+    paced.withdraw("question")
+    paced.take(partial(sent.append, "another"), waited_for=True)
+    assert sent == ["answer", "another"]
