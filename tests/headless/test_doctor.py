@@ -121,7 +121,7 @@ def test_an_address_that_does_not_serve_is_reported_without_what_is_secret_in_it
     environ = {"MAGENT_MODEL": model, "MAGENT_API_BASE": address, "OPENAI_API_KEY": KEY}
     # With a model's name, an address that might serve is asked again for half a minute.
     run = [("run", "hello")] if model == "auto" else []
-    for command in (("doctor", "--json"), ("doctor",), *run):
+    for command in (("doctor", "--json"), *run):
         done = program(*command, **environ)
         assert done.code == 1
         assert "apiBase" in done.out + done.err, "what is to mend is named"
