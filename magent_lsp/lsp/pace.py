@@ -54,8 +54,8 @@ class Pace:
         """Whether the client answers what it is asked; None as long as nobody knows."""
         self._held: deque[_Message] = deque()
         self._timer: asyncio.TimerHandle | None = None
-        self._answered: float | None = None
-        """The loop's time of the last answer that is waited for, until it has been read."""
+        self._unread_since: float | None = None
+        """The loop's time of the last answer that is waited for; None once it has been read."""
         self._turn = 0
         """Counts these answers."""
 
@@ -92,22 +92,22 @@ class Pace:
     def _go(self) -> None:
         while self._held and self._timer is None:  # sending may log, and so take another
             message = self._held[0]
-            if not message.waited_for and self._answered is not None:
-                self._wait(self._answered)
+            if not message.waited_for and self._unread_since is not None:
+                self._wait(self._unread_since)
                 return
             self._held.popleft()
             if message.waited_for:
                 self._turn += 1
-                self._answered = self._loop.time()
+                self._unread_since = self._loop.time()
             message.send()
 
-    def _wait(self, answered: float) -> None:
-        """Find out whether the answer has been read, now that something follows it."""
+    def _wait(self, since: float) -> None:
+        """Find out whether the answer, sent then, has been read, now that something follows it."""
         turn = self._turn
         if self._answers is not False:
-            self._timer = self._loop.call_at(answered + FIRST, self._look, turn, PAUSE, self._loop.time())
+            self._timer = self._loop.call_at(since + FIRST, self._look, turn, PAUSE, self._loop.time())
         else:
-            self._timer = self._loop.call_at(answered + FIRST, self._look_last, turn, answered + PAUSE)
+            self._timer = self._loop.call_at(since + FIRST, self._look_last, turn, since + PAUSE)
 
     def _look_last(self, turn: int, until: float) -> None:
         """Ask once who did not answer before; not in one piece with the answer, or that is lost as well."""
@@ -128,14 +128,13 @@ class Pace:
 
     def _heard(self, turn: int) -> None:
         self._answers = True
-        if turn == self._turn:
-            self._read(turn)
+        self._read(turn)
 
     def _read(self, turn: int) -> None:
         if turn != self._turn:
             return
         self._stop()
-        self._answered = None
+        self._unread_since = None
         self._go()
 
     def _stop(self) -> None:

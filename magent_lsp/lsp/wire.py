@@ -337,16 +337,19 @@ class Wire(DocumentsProtocol):
         """Wait no more for the answer to the oldest of them."""
         oldest = next(iter(self._looks))
         del self._looks[oldest]
-        self._result_types.pop(oldest, None)
-        self._request_futures.pop(oldest, None)
+        self._forget(oldest)
 
     def take_back(self, msg_id: str) -> bool:
         """Do not send a request that is held back; whether it was."""
         held = self._pace is not None and self._pace.withdraw(msg_id)
         if held:
-            self._result_types.pop(msg_id, None)
-            self._request_futures.pop(msg_id, None)
+            self._forget(msg_id)
         return held
+
+    def _forget(self, msg_id: str) -> bool:
+        """Wait no more for the answer to a request of ours; whether it was waited for."""
+        self._result_types.pop(msg_id, None)
+        return self._request_futures.pop(msg_id, None) is not None
 
     async def call(
         self,
@@ -372,10 +375,8 @@ class Wire(DocumentsProtocol):
                 return await asyncio.wrap_future(future)
         finally:
             self._when_sent.pop(msg_id, None)
-            if self._request_futures.pop(msg_id, None) is not None:
-                self._result_types.pop(msg_id, None)
-                if self._pace is None or not self._pace.withdraw(msg_id):
-                    self.notify(types.CANCEL_REQUEST, types.CancelParams(id=msg_id))
+            if self._forget(msg_id) and (self._pace is None or not self._pace.withdraw(msg_id)):
+                self.notify(types.CANCEL_REQUEST, types.CancelParams(id=msg_id))
 
 
 def _id_of(data: Any) -> Any:

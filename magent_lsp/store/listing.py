@@ -100,8 +100,9 @@ def info(path: Path) -> SessionInfo | None:
     meta, prompt, said = _first(head, whole=size == len(head))
     if meta is None or meta.folder is None:
         return None
-    agent = _last(head + tail, MetaRecord, lambda record: record.agent)
-    model = _last(head + tail, MetaRecord, lambda record: record.model)
+    ends = head + tail
+    agent = _last(ends, MetaRecord, lambda record: record.agent)
+    model = _last(ends, MetaRecord, lambda record: record.model)
     titled = _last(tail, TitleRecord) or _last(head, TitleRecord)
     return SessionInfo(
         id=path.stem,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magent_lsp.lsp.pace import PAUSE, Pace
+from magent_lsp.lsp.pace import Pace
 
 
 class Client:
@@ -17,12 +17,15 @@ class Client:
     def __init__(self, *, busy: bool = False) -> None:
         self.busy = busy
         self.asked: list[Callable[[], None]] = []
+        self.begun = asyncio.Event()
+        """It has been asked."""
         self.insisted = asyncio.Event()
         """It has been asked three times."""
 
     def ask(self, then: Callable[[], None]) -> None:
         """Ask it."""
         self.asked.append(then)
+        self.begun.set()
         if len(self.asked) == 3:
             self.insisted.set()
         if not self.busy:
@@ -143,8 +146,10 @@ async def test_a_request_that_is_held_can_be_withdrawn() -> None:
         paced.take(partial(sent.append, name), waited_for=False, id=name)
     assert paced.withdraw("one")
     assert not paced.withdraw("answer"), "it has gone"
+    gone = asyncio.Event()
     paced.take(partial(sent.append, "note"), waited_for=False)
-    await asyncio.sleep(PAUSE + 0.1)
+    paced.take(gone.set, waited_for=False)
+    await gone.wait()
     assert sent == ["answer", "two", "note"]
 
 
@@ -173,9 +178,12 @@ async def test_what_is_logged_while_an_answer_is_sent_holds_nothing_for_ever(
     sent: list[str] = []
     paced = Pace(Client().ask)
     paced.take(partial(sent.append, "answer"), waited_for=True)
-    await asyncio.sleep(0.1)
+    await asyncio.sleep(0.1)  # what follows is asked about at once
     paced.take(lambda: paced.take(partial(sent.append, "log"), waited_for=False), waited_for=True)
-    await asyncio.sleep(0.6)
+    gone = asyncio.Event()
+    paced.take(gone.set, waited_for=False)
+    await gone.wait()
+    await asyncio.sleep(0.6)  # past the limit
     paced.take(partial(sent.append, "another"), waited_for=True)
     assert sent == ["answer", "log", "another"]
 
@@ -187,7 +195,7 @@ async def test_a_client_that_was_busy_for_long_is_asked_when_it_can_have_read_th
     paced.take(lambda: None, waited_for=True)
     paced.take(lambda: None, waited_for=False)
     assert not client.asked, "in one piece with the answer it would be lost as well"
-    await asyncio.sleep(PAUSE)
+    await client.begun.wait()
     assert len(client.asked) == 1
 
 
