@@ -43,6 +43,16 @@ def spelt(text: str) -> str:
         return text  # no name of anything
 
 
+def nameable(text: str) -> bool:
+    """Whether the system can have a file of this name, as far as its characters go."""
+    if not has_half(text):
+        return "\0" not in text
+    try:
+        return b"\0" not in text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
+
+
 class Joiner:
     """Makes whole what comes in pieces; a first half waits for its second."""
 

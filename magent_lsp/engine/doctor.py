@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from magent_lsp import __version__
 from magent_lsp.core.errors import MagentError, ModelError
+from magent_lsp.core.home import expanded
 from magent_lsp.core.ways import DOCTOR, Ways
 from magent_lsp.engine.programs import editors, sandbox, search
 from magent_lsp.engine.report import Line, Report, Section, State
@@ -220,7 +221,7 @@ def _bare(address: str) -> str:
 
 
 def _look(folder: Path, script: str) -> None:
-    path = folder / Path(script).expanduser()
+    path = folder / expanded(script)
     if not path.is_file():
         path.stat()
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))

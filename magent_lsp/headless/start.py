@@ -11,6 +11,7 @@ from pathlib import Path
 from magent_lsp.app import Magent
 from magent_lsp.core.errors import CallerError, UnknownId
 from magent_lsp.core.events import Envelope
+from magent_lsp.core.home import expanded
 from magent_lsp.core.ports import EventSink
 from magent_lsp.headless.editor import DiskEditor
 from magent_lsp.headless.person import Person
@@ -85,7 +86,7 @@ async def opened(
 def here(model: str) -> str:
     """A model as it is named on the command line: a script's relative path belongs to the current folder."""
     name = model.removeprefix(SCRIPTED)
-    return model if name == model else f"{SCRIPTED}{Path(name).expanduser().resolve()}"
+    return model if name == model else f"{SCRIPTED}{expanded(name).resolve()}"
 
 
 def _check_allowed(allow: tuple[str, ...]) -> None:

@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Final, Protocol, cast
 
 from magent_lsp.core.errors import ModelError
+from magent_lsp.core.home import expanded
 from magent_lsp.core.messages import Message, StreamItem, Usage
 from magent_lsp.core.ports import ModelSettings
 from magent_lsp.core.tool import Tool
@@ -117,7 +118,7 @@ class Models:
         return (await self._client()).stream(messages, tools, settings)
 
     async def _script(self, name: str) -> Script:
-        path = await asyncio.to_thread(lambda: self._folder / Path(name).expanduser())
+        path = await asyncio.to_thread(lambda: self._folder / expanded(name))
         if path not in self._scripts:
             script = await asyncio.to_thread(read_script, path)
             self._scripts.setdefault(path, script)

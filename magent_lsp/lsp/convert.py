@@ -13,13 +13,14 @@ from lsprotocol import types
 from magent_lsp.core.document import Position, Span, line_starts, split_lines
 from magent_lsp.core.edits import CreateFile, DeleteFile, FileEdit, RenameFile, Replacement, TextEdits
 from magent_lsp.core.errors import CallerError
+from magent_lsp.core.halves import nameable, spelt
 from magent_lsp.lsp.mirror import column_of, units_of
 
 _DRIVE = re.compile(r"^/[A-Za-z]:(?=/|$)")
 
 
 def to_path(uri: str) -> Path | None:
-    """The path of a `file:` URI; None for any other kind."""
+    """The path of a `file:` URI; None for any other kind, and for what no file can be called."""
     try:
         parts = urlsplit(uri)
     except ValueError:
@@ -29,7 +30,8 @@ def to_path(uri: str) -> Path | None:
     # `?` and `#` are part of the name for clients that do not encode them.
     name = parts.path + (f"?{parts.query}" if parts.query else "")
     name = unquote(name + (f"#{parts.fragment}" if parts.fragment else ""), errors="surrogateescape")
-    if "\0" in name or not name.startswith("/"):
+    name = spelt(name)
+    if not nameable(name) or not name.startswith("/"):
         return None
     if parts.netloc and parts.netloc.lower() != "localhost":
         return Path(f"//{unquote(parts.netloc)}{name}")

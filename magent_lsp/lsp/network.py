@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from magent_lsp.core.errors import UserError
+from magent_lsp.core.home import expanded
 from magent_lsp.event_loop import finish
 from magent_lsp.lsp.stdio import on_signals
 from magent_lsp.lsp.transport import MAX_FRAME, SocketWriter, frames
@@ -59,7 +60,7 @@ def admission(host: str, token_file: Path | None) -> str | None:
     """The token that clients must give; UserError if there should be one and is none."""
     if token_file is not None:
         try:
-            token = token_file.expanduser().read_text(encoding="utf-8").strip()
+            token = expanded(token_file).read_text(encoding="utf-8").strip()
         except (OSError, ValueError) as error:
             raise UserError(f"The token file {str(token_file)!r} cannot be read: {error}") from None
         if not token:

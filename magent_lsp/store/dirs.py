@@ -7,6 +7,8 @@ from pathlib import Path
 
 import platformdirs
 
+from magent_lsp.core.home import expanded
+
 APP = "magent-lsp"
 
 
@@ -63,7 +65,7 @@ def _absolute(value: str, environ: Mapping[str, str]) -> Path:
     home = environ.get("HOME", "")
     if home and (value == "~" or value.startswith("~/")):
         return Path(home + value[1:])
-    return Path(value).expanduser().absolute()
+    return expanded(value).absolute()
 
 
 def _first_of(folder: Path) -> Path:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from magent_lsp.lsp.commands.registry import COMMANDS
 from tests.support.lsp_client import LspClient, ResponseError, editor
 
 
@@ -217,6 +218,42 @@ def test_no_params_of_any_shape_stop_the_server(tmp_path: Path) -> None:
             runner.run(still_right(client))
         finally:
             runner.run(context.__aexit__(None, None, None))
+    printed = (tmp_path / "stderr.txt").read_text()
+    assert "Traceback" not in printed, printed[-4000:]
+
+
+ODD_NAMES = (
+    *("x\ud83dy", "/x\ud83dy", "file:///x\ud83dy", "\udcc3\udca9"),
+    *("/x\0y", "file:///x%00y"),
+    *("~no such person/x", "scripted:~no such person/x"),
+)
+ODD_TEXTS = [name + end for name in ODD_NAMES for end in ("", ".md")]
+FULL = {
+    "prompt": {"prompt": "p"},
+    "ask": {"uri": "@a.py", "position": {"line": 0, "character": 0}},
+    "saveAgent": {"name": "poet", "description": "d", "prompt": "p"},
+    "explainPermission": {"tool": "bash", "arguments": {}},
+}
+"""What a command needs at least, if not only the field that is tried."""
+
+
+async def test_no_field_of_a_command_trips_over_what_no_file_can_hold(tmp_path: Path) -> None:
+    """Halves of characters, which no UTF-8 has, NUL, nobody's home: in every field, alone or in an object."""
+    script = [{"text": "Hello.", "repeat": True}]
+    async with editor(tmp_path, script=script, files={"a.py": PY}) as client:
+        uri = await _open(client)
+        messages = [
+            ("command", name, [{**FULL.get(name, {}), field.alias: value}])
+            for name in NAMES
+            for field in COMMANDS[f"magent.{name}"].arguments.model_fields.values()
+            for text in ODD_TEXTS
+            for value in (text, {"a": text}, {text: "allow"})
+        ]
+        assert len(messages) > 1000
+        await throw(client, messages, uri)
+        await still_right(client)
+        for agent in (tmp_path / "ws/.magent/agent").glob("*"):
+            agent.read_bytes().decode()
     printed = (tmp_path / "stderr.txt").read_text()
     assert "Traceback" not in printed, printed[-4000:]
 

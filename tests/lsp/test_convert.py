@@ -47,6 +47,7 @@ from magent_lsp.lsp.mirror import Mirror
         ("file:///%E4%B8%AD/%F0%9F%98%80.md", "/中/😀.md"),
         ("file:///c%3A/Users/me/a.py", "/c:/Users/me/a.py"),
         ("file://server/share/a.py", "//server/share/a.py"),
+        ("file:///\udcc3\udca9/\ud83d\ude00.md", "/é/😀.md"),
     ],
 )
 def test_file_uris_are_paths(uri: str, path: str) -> None:
@@ -62,6 +63,7 @@ def test_file_uris_are_paths(uri: str, path: str) -> None:
         "",
         "a.py",
         "file:///a%00b",
+        "file:///a\ud83db",
         "http://[x",
         "magent://chat/1",
     ],

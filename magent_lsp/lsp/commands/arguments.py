@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic.alias_generators import to_camel
 
 from magent_lsp.core.errors import CallerError
+from magent_lsp.core.halves import has_half, nameable
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -194,6 +195,15 @@ class SaveAgentArguments(Arguments):
     temperature: float | None = None
     max_turns: int | None = Field(None, ge=1)
     permission: dict[str, Any] | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> "SaveAgentArguments":
+        for name, field in type(self).model_fields.items():
+            value = getattr(self, name)
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            if not nameable(text) if name == "path" else has_half(text):
+                raise ValueError(f"{field.alias!r} holds a character that no file can hold")
+        return self
 
 
 class ExplainArguments(Arguments):

@@ -9,6 +9,7 @@ from lsprotocol import types
 from magent_lsp.core.agent import Agent
 from magent_lsp.core.edits import TextEdits, apply_replacements
 from magent_lsp.core.errors import CallerError, UnknownId, UserError
+from magent_lsp.core.home import expanded
 from magent_lsp.core.splice import rewrite
 from magent_lsp.lsp.commands.arguments import Nothing, SaveAgentArguments
 from magent_lsp.lsp.convert import to_path, to_uri
@@ -84,9 +85,7 @@ def _target(edge: "Edge", arguments: SaveAgentArguments, agent: Agent) -> Path:
     """The path that is named, else the agent's own file, else one in the project or the user's folder."""
     base = edge.app.folders[0] if edge.app.folders else edge.dirs.user
     if arguments.path is not None:
-        named = (
-            to_path(arguments.path) if "://" in arguments.path else base / Path(arguments.path).expanduser()
-        )
+        named = to_path(arguments.path) if "://" in arguments.path else base / expanded(arguments.path)
         if named is None or named.suffix != ".md":
             raise CallerError(f"'path' {arguments.path!r} is no Markdown file: its name must end in .md.")
         return named

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from magent_lsp.core.errors import CallerError
 from magent_lsp.core.events import to_json
+from magent_lsp.core.halves import nameable
 from magent_lsp.core.request import RunRequest
 from magent_lsp.lsp.commands.arguments import (
     ExportArguments,
@@ -104,6 +105,6 @@ def _info(info: SessionInfo) -> dict[str, Any]:
 
 def _folder(value: str) -> Path:
     path = to_path(value) if "://" in value else Path(value)
-    if path is None or not path.is_absolute():
+    if path is None or not path.is_absolute() or not nameable(str(path)):
         raise CallerError(f"'folder' {value!r} is no folder: give a file URI or an absolute path.")
     return path
