@@ -91,19 +91,29 @@ class Delivery:
         reply = asyncio.create_task(call, name=f"edit {parcel.uri}")
         self._replies.add(reply)
         reply.add_done_callback(self._replied)
+
+        def take_back() -> bool:
+            """Whether it has not gone, and will not."""
+            if not sent and self._caller.take_back(msg_id):
+                reply.cancel()
+            return not sent and (reply.done() or reply.cancelling() > 0)
+
+        expectation.on_change = lambda: expectation.closed and take_back()
         try:
             outcome = await self._verdict(parcel, params.edit, expectation, reply, again, sent)
         except BaseException:
-            if self._caller.take_back(msg_id):  # cancelled before it went
-                reply.cancel()
+            if take_back():  # cancelled before it went
                 expectation.end()
             else:
                 self._keep(parcel, expectation, reply)
             raise
-        if outcome is not None and outcome.outcome == "unknown":
-            self._keep(parcel, expectation, reply)
-        else:
+        if outcome is None or outcome.outcome != "unknown":
             expectation.end()
+        elif take_back():
+            expectation.end()
+            return _never_sent(parcel, expectation)
+        else:
+            self._keep(parcel, expectation, reply)
         return outcome
 
     async def _verdict(
@@ -125,7 +135,7 @@ class Delivery:
             arrives.cancel()
         if expectation.seen:
             return _outcome(parcel, "applied")
-        if not reply.done():
+        if not reply.done() or reply.cancelled():
             if expectation.closed:
                 return _outcome(parcel, "unknown", "The document was closed before the edit was confirmed.")
             return _outcome(
@@ -272,6 +282,13 @@ def _refusal(reply: "asyncio.Task[types.ApplyWorkspaceEditResult | None]") -> _R
     if isinstance(error, JsonRpcException) and not any(words in text for words in _NO_VERDICT):
         return _Refusal(text, True)
     return None
+
+
+def _never_sent(parcel: Parcel, expectation: Expectation) -> EditOutcome:
+    if expectation.closed:
+        return _outcome(parcel, "stale", "The document was closed before the edit was sent.")
+    why = "The editor has not read what it was sent before, so the edit was not sent."
+    return _outcome(parcel, "rejected", why)
 
 
 def _key(uri: str) -> str:

@@ -4,7 +4,8 @@ import re
 from typing import Any, Final
 
 _HALF: Final = re.compile(
-    rb"(?<!\\)((?:\\\\)*)(?:(\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2})|\\ud[89a-f][0-9a-f]{2})"
+    rb"(?<!\\)((?:\\\\)*)(?:(\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2})|\\ud[89a-f][0-9a-f]{2})",
+    re.IGNORECASE,
 )
 """Half of a character, or a whole one, as JSON in ASCII spells it; behind an even number of backslashes."""
 
@@ -14,7 +15,7 @@ def readable(data: bytes) -> bytes:
 
     `json-parse-string` of Emacs 28 and `vim.json.decode` of Neovim 0.7 refuse a message that has one.
     """
-    if b"\\ud" not in data:
+    if b"\\ud" not in data and b"\\uD" not in data:
         return data
     return _HALF.sub(lambda found: found[1] + (found[2] or rb"\ufffd"), data)
 

@@ -58,7 +58,7 @@ class Expectation:
         self.closed = False
         self.changes = 0
         """Changes that came since."""
-        self.on_change: Callable[[], None] | None = None
+        self.on_change: Callable[[], object] | None = None
         """Called after each change, with the fields above up to date."""
         self._path = to_path(uri)
         self._decided = asyncio.Event()

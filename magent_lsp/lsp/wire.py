@@ -32,6 +32,7 @@ from pygls.protocol import (
 from magent_lsp.core.errors import CallerError, MagentError
 from magent_lsp.lsp.documents import DocumentsProtocol
 from magent_lsp.lsp.habits import habits_of
+from magent_lsp.lsp.looks import Looks
 from magent_lsp.lsp.pace import WAITED_FOR, Pace
 from magent_lsp.lsp.readable import Readable
 from magent_lsp.lsp.registrations import announce
@@ -43,8 +44,6 @@ logger = logging.getLogger(__name__)
 
 REQUEST_FAILED = -32803
 """LSP's RequestFailed: the request was good, and could not be fulfilled."""
-MOST_LOOKS = 30
-"""So many questions whether an answer has been read are kept at most."""
 
 
 def plain_converter() -> Converter:
@@ -83,8 +82,8 @@ class Wire(DocumentsProtocol):
         """Ids of requests whose answers such a client waits for."""
         self._when_sent: dict[str, Callable[[], None]] = {}
         """Told when the request of this id goes, which may be held back."""
-        self._looks: dict[str, None] = {}
-        """Ids of the requests by which we find out whether it has read such an answer, in their order."""
+        self._looks = Looks(self._ask_nothing, self._forget)
+        """By which we find out whether it has read such an answer."""
 
     def set_writer(self, writer: Any, include_headers: bool = True) -> None:
         """Write to this."""
@@ -107,7 +106,7 @@ class Wire(DocumentsProtocol):
 
     def _send_data(self, data: Any) -> None:
         send = partial(self._send_now, data)
-        if self._pace is None or (self._looks and _id_of(data) in self._looks):
+        if self._pace is None or _id_of(data) in self._looks:
             send()
         else:
             id, ours = _id_of(data), _is_ours(data)
@@ -282,7 +281,7 @@ class Wire(DocumentsProtocol):
         announce(result, params)
         if habits_of(params.client_info, params.capabilities).stops_at_answers:
             workspace = params.capabilities.workspace
-            self._pace = Pace(self._look if workspace and workspace.configuration else None)
+            self._pace = Pace(self._looks.look if workspace and workspace.configuration else None)
         return result
 
     @lsp_method(types.SHUTDOWN)
@@ -313,31 +312,13 @@ class Wire(DocumentsProtocol):
         for msg_id in list(self._result_types):
             self._settle(msg_id, None, JsonRpcException("The connection to the client ended."))
 
-    def _look(self, then: Callable[[], None]) -> None:
-        """Ask the client for no settings at all; `then` is called once it has answered.
-
-        Lost ones among these requests are forgotten as soon as a later one is answered, or there are many.
-        """
-        msg_id = str(uuid.uuid4())
-        self._looks[msg_id] = None
-        if len(self._looks) > MOST_LOOKS:
-            self._forget_look()
-
-        def answered(_: Any) -> None:
-            if msg_id not in self._looks:
-                return
-            while msg_id in self._looks:
-                self._forget_look()
-            then()
-
+    def _ask_nothing(self, msg_id: str) -> "concurrent.futures.Future[Any]":
+        """Ask the client for no settings at all."""
         nothing = types.ConfigurationParams(items=[])
-        self.send_request(types.WORKSPACE_CONFIGURATION, nothing, msg_id=msg_id).add_done_callback(answered)
-
-    def _forget_look(self) -> None:
-        """Wait no more for the answer to the oldest of them."""
-        oldest = next(iter(self._looks))
-        del self._looks[oldest]
-        self._forget(oldest)
+        future: concurrent.futures.Future[Any] = self.send_request(
+            types.WORKSPACE_CONFIGURATION, nothing, msg_id=msg_id
+        )
+        return future
 
     def take_back(self, msg_id: str) -> bool:
         """Do not send a request that is held back; whether it was."""
