@@ -67,6 +67,11 @@ def expand_template(template: str, arguments: str, *, first: int = 1) -> Expansi
     return Expansion(parts=tuple(_joined(parts)))
 
 
+def shell_lines(template: str) -> tuple[str, ...]:
+    """The shell commands of a template as they are written, with the places for arguments in them."""
+    return tuple(match["command"].strip() for match in _TOKEN.finditer(template) if match["command"])
+
+
 def fill(template: str, arguments: str, *, first: int = 1) -> tuple[str, bool]:
     """Put only arguments into a text; whether there was a place for them."""
     values = _Values(arguments, first)

@@ -9,11 +9,12 @@ from typing import Any, Final, TypeGuard
 
 from magent_lsp.core.errors import ConfigError
 from magent_lsp.store.agents import load_agents
-from magent_lsp.store.commands import Shell, expand, load_commands
+from magent_lsp.store.commands import load_commands
 from magent_lsp.store.config_project import tightened
 from magent_lsp.store.config_values import check
 from magent_lsp.store.data import Data, parse_json, parse_yaml
 from magent_lsp.store.dirs import Dirs
+from magent_lsp.store.expansion import shell_lines
 from magent_lsp.store.files import check_within, read_text
 from magent_lsp.store.hooks import Hook, parse_hooks
 from magent_lsp.store.permission import read_permission
@@ -77,9 +78,11 @@ def _definitions(folder: Path, dirs: Dirs, add: Any) -> None:
                 add(agent.source, f"let the agent {agent.name!r} use {rule.tool}: {rule.pattern}")
     for command in load_commands(folder, dirs, True).commands.values():
         if command.source.is_relative_to(folder):
-            shell = [part.command for part in expand(command, "").parts if isinstance(part, Shell)]
+            shell = shell_lines(command.template)
+            who = f", for the agent {command.agent!r}" if command.agent else ""
+            model = f", with the model {command.model!r}" if command.model else ""
             runs = f", which runs {'; '.join(f'`{line}`' for line in shell)}" if shell else ""
-            add(command.source, f"add the command /{command.name}{runs}")
+            add(command.source, f"add the command /{command.name}{who}{model}{runs}")
     for skill in load_skills(folder, dirs, True).skills.values():
         if skill.path.is_relative_to(folder):
             add(skill.path, f"add the skill {skill.name!r}")

@@ -165,6 +165,23 @@ async def test_a_project_is_trusted_by_action(tmp_path: Path) -> None:
         assert (await client.command("magent.status"))["trusted"] is True
 
 
+async def test_whoever_asks_to_trust_gets_an_answer(tmp_path: Path) -> None:
+    async with editor(tmp_path, script=[]) as client:
+        told = await client.command("magent.trust")
+        assert told["trusted"] is True
+        await client.until(lambda: any("nothing to trust" in text for _, text in client.messages))
+        command = tmp_path / "ws/.magent/commands/x.md"
+        command.parent.mkdir(parents=True)
+        command.write_text("See !`rm -rf $1`\n")  # while the server runs, and nobody told it
+        client.always = "Trust it"
+        assert (await client.command("magent.trust"))["trusted"] is False
+        await client.until(lambda: any("trusted now" in text for _, text in client.messages))
+        assert "`rm -rf $1`" in client.questions[0]["message"]
+        assert (await client.command("magent.trust"))["trusted"] is True
+        await client.until(lambda: any("trusted already" in text for _, text in client.messages))
+        assert len(client.questions) == 1
+
+
 async def test_trust_is_for_what_was_shown(tmp_path: Path) -> None:
     files = {".magent/config.yaml": "permission:\n  bash: allow\n"}
     async with editor(tmp_path, script=[], files=files, profile=POOR) as client:

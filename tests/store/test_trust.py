@@ -112,7 +112,8 @@ def test_the_review_says_what_would_run_and_what_would_be_allowed(
         "replace the agent 'build'",
         "add the agent 'migrator', with the model 'anthropic/claude-sonnet-4-5'",
         "let the agent 'reviewer' use bash: git diff",
-        "add the command /git:changelog, which runs `git log --oneline ..`",
+        "add the command /git:changelog, for the agent 'build', with the model "
+        "'anthropic/claude-sonnet-4-20250514', which runs `git log --oneline $1..$2`",
         "add the skill 'pdf-forms'",
         "use the file .magent/hooks/guard.sh",
         f"use the file CLAUDE.md, a link to {project.parent}/outside.md",
@@ -144,3 +145,18 @@ def test_the_same_project_by_another_path_is_the_same(project: Path, dirs: Dirs)
     link = project.parent / "link"
     link.symlink_to(project)
     assert store.is_trusted(link)
+
+
+@pytest.mark.parametrize("shell", ["$ARGUMENTS", "rm -rf $1", "$ARGUMENTS[0] | sh", "a $1b$2 c"])
+def test_the_review_shows_the_commands_as_they_stand_in_the_file(
+    empty: Path, dirs: Dirs, put: Put, shell: str
+) -> None:
+    """With its arguments left out, `rm -rf $1` would look like another command."""
+    put(
+        empty / ".magent/commands/x.md",
+        f"---\nagent: ask\nmodel: openai/gpt-5\n---\nSee !`{shell}` and say so.",
+    )
+    [line] = TrustStore(dirs).review(empty).lines()
+    assert line.startswith(
+        f"add the command /x, for the agent 'ask', with the model 'openai/gpt-5', which runs `{shell}`"
+    )

@@ -30,13 +30,20 @@ async def trust(edge: "Edge", arguments: TrustArguments) -> dict[str, Any]:
         if arguments.digest != review.digest:
             raise CallerError("'digest': the project's config changed since it was shown; ask again.")
         _trust(edge, review)
-    elif not edge.app.trusted and not review.empty:
-        edge.reviewing = review
-        edge.spawn(_ask(edge, review), name="trust question")
+        trusted = True
+    else:
+        # Not what was loaded: files may have come since.
+        trusted = await edge.in_thread(edge.app.trust_store.is_trusted, review.folder)
+        if not trusted:
+            edge.reviewing = review
+            edge.spawn(_ask(edge, review), name="trust question")
+        else:
+            said = str(review) if review.empty else f"The config of {review.folder} is trusted already."
+            edge.server.message(types.MessageType.Info, f"Magent: {said}")
     return {
         "folder": str(review.folder),
         "digest": review.digest,
-        "trusted": edge.app.trusted or review.empty,
+        "trusted": trusted,
         "items": list(review.lines()),
     }
 
