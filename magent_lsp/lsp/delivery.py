@@ -42,9 +42,12 @@ class Delivery:
         self._words = Words(caller, documents, bounds, habits, self._held_back, self._broken)
         self._open: dict[str, _Unsettled] = {}
         self._replies: set[asyncio.Task[types.ApplyWorkspaceEditResult | None]] = set()
+        self._refusals: dict[str, Expectation] = {}
+        """What would show that an edit was made though it was refused; of each document the last one."""
         self.late: Callable[[EditOutcome], None] | None = None
-        """Told when an edit that was reported `unknown` turns out to be applied or rejected, or one that was
-        reported `applied` on the client's word alone to have `diverged`."""
+        """Told when an edit that was reported `unknown` turns out to be applied or rejected, one that was
+        reported `rejected` to be applied, or one that was reported `applied` on the client's word alone to
+        have `diverged`."""
         self.held_back: Callable[[], None] | None = None
         """Told when the client seems to wait for a key before it tells of an edit."""
 
@@ -75,8 +78,11 @@ class Delivery:
             reply.cancel()
         for unsettled in list(self._open.values()):
             unsettled.settle()
+        for key in list(self._refusals):
+            self._end_refusal(key)
 
     async def _attempt(self, parcel: Parcel, again: bool) -> EditOutcome | None:
+        self._end_refusal(_key(parcel.uri))  # what shows now may be this one
         expectation = Expectation(self._documents(), parcel.uri, parcel.expected)
         params = types.ApplyWorkspaceEditParams(edit=parcel.change(), label=parcel.label)
         msg_id = str(uuid.uuid4())
@@ -107,7 +113,9 @@ class Delivery:
             else:
                 self._keep(parcel, expectation, reply)
             raise
-        if outcome is None or outcome.outcome != "unknown":
+        if outcome is not None and outcome.outcome == "rejected":
+            self._doubt(parcel, expectation)
+        elif outcome is None or outcome.outcome != "unknown":
             expectation.end()
         elif take_back():
             expectation.end()
@@ -181,7 +189,11 @@ class Delivery:
         # An error is a person's no (eglot); asking again would ask the person again.
         again = again and not refusal.is_error
         # A client that is ahead of us will say so: its next didChange is what the edit has to be made for.
-        await expectation.changed(self._bounds.change if behind else self._bounds.retry if again else 0)
+        # Of an edit that it made all the same it tells at once, or once nobody has typed for a moment, and
+        # must not get another.
+        await expectation.changed(
+            self._bounds.change if behind else self._bounds.idle if again else self._bounds.retry
+        )
         if expectation.seen:
             return _outcome(parcel, "applied")
         if behind or not parcel.unchanged():
@@ -190,6 +202,26 @@ class Delivery:
             return None
         said = f"The editor says: {refusal.reason}" if refusal.reason else "The editor refused the edit."
         return _outcome(parcel, "rejected", said)
+
+    def _doubt(self, parcel: Parcel, expectation: Expectation) -> None:
+        """Say so if an edit shows that the client has refused; a hook of its may have failed behind it."""
+        key = _key(parcel.uri)
+
+        def look() -> None:
+            if expectation.seen or expectation.closed:
+                self._end_refusal(key)
+            if expectation.seen and self.late is not None:
+                self.late(_outcome(parcel, "applied", "The editor made the edit though it had refused it."))
+
+        self._refusals[key] = expectation
+        expectation.on_change = look
+        asyncio.get_running_loop().call_later(self._bounds.change, self._end_refusal, key, expectation)
+
+    def _end_refusal(self, key: str, only: Expectation | None = None) -> None:
+        expectation = self._refusals.get(key)
+        if expectation is not None and only in (None, expectation):
+            del self._refusals[key]
+            expectation.end()
 
     def _keep(
         self,

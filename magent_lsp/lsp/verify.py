@@ -33,7 +33,7 @@ class Bounds:
     message: float = 2
     """For a client to show a message and say so."""
     retry: float = 0.2
-    """Before an edit is sent again that was refused though nothing had changed."""
+    """For a change that comes though the edit was refused."""
     earlier: float = 30
     """For an earlier edit of the same file that is not confirmed yet, before another is sent."""
     read: float = 1

@@ -8,13 +8,16 @@ from typing import Any
 import pytest
 
 from magent_lsp.core.edits import EditOutcome
+from magent_lsp.lsp.verify import Bounds
 from tests.support.scripted_editor import (
     NO_ANSWER,
+    Refusal,
     connected,
     edit_of,
 )
 
 TEXT = "one\ntwo\nthree\n"
+PATIENT = Bounds(change=10)
 
 
 class Late(list[EditOutcome]):
@@ -77,6 +80,52 @@ async def test_a_late_refusal_lets_later_edits_go(tmp_path: Path) -> None:
         assert (await late.first()).outcome == "rejected"
         client.on_edit = client.honest
         assert (await editor.apply(edit_of(path, TEXT, "two", "2"), "")).outcome == "applied"
+
+
+@pytest.mark.parametrize("after", [0.0, 0.3, 1.5])
+@pytest.mark.parametrize("says", ["no", "error"])
+async def test_an_edit_that_is_made_and_refused_is_there_once_and_told_of(
+    tmp_path: Path, says: str, after: float
+) -> None:
+    """A hook that fails behind the edit makes a client refuse what it has done; some tell of it when idle."""
+    async with connected(tmp_path, bounds=PATIENT) as (editor, client):
+        uri = await client.open("a.py", TEXT)
+        late = Late()
+        editor.on_late(late.take)
+
+        async def contrary(params: dict[str, Any]) -> Any:
+            changes = client.apply(params)
+            if changes is None:  # it was sent again, for a version that is gone
+                return {"applied": False}
+            asyncio.get_running_loop().call_later(after, client.changed, uri, changes[uri])
+            if says == "error":
+                raise Refusal("a hook failed")
+            return {"applied": False}
+
+        client.on_edit = contrary
+        path = tmp_path / "a.py"
+        told = await editor.apply(edit_of(path, TEXT, "two", "2"), "")
+        if told.outcome != "applied":
+            assert told.outcome == ("rejected" if says == "error" or after > 1 else "applied")
+            assert (await late.first()).outcome == "applied"
+        assert client.buffers[uri].text == "one\n2\nthree\n"
+        client.on_edit = client.honest
+        now = (await editor.read(path)).text
+        assert (await editor.apply(edit_of(path, now, "three", "3"), "")).outcome == "applied"
+        assert len(late) <= 1, "the next edit is not taken for it"
+
+
+async def test_what_a_person_does_later_is_not_taken_for_an_edit_that_was_refused(tmp_path: Path) -> None:
+    async with connected(tmp_path) as (editor, client):
+        await client.open("a.py", TEXT)
+        late = Late()
+        editor.on_late(late.take)
+        client.on_edit = client.refusing
+        path = tmp_path / "a.py"
+        assert (await editor.apply(edit_of(path, TEXT, "two", "2"), "")).outcome == "rejected"
+        client.on_edit = client.honest
+        assert (await editor.apply(edit_of(path, TEXT, "two", "2"), "again")).outcome == "applied"
+        assert late == []
 
 
 async def test_a_client_that_dies_leaves_the_outcome_unknown(tmp_path: Path) -> None:
