@@ -39,7 +39,9 @@ class _Message(NamedTuple):
 
 
 class Pace:
-    """Sends messages in their order; until an answer that is waited for has been read, only such answers.
+    """Sends messages in their order; what follows an answer that is waited for goes once that has been read.
+
+    More such answers go at once, unless something is held already, behind which they wait as all else does.
 
     `ask` sends a request, and calls what it gets once the client has answered: the client answers none that
     it reads in one piece with the other answer, so one that is answered came later, and so does what follows.
