@@ -129,6 +129,24 @@ def test_what_is_not_allowed_changes_nothing(vim: Vim, desk: Desk, answer: list[
     assert len(desk.model.requests()) == 1
 
 
+def test_a_chat_document_is_served_with_the_code(vim: Vim, desk: Desk) -> None:
+    """It is outside the project; a server of its own would not know of the unsaved text, and write behind it."""
+    line, disk = line_of(desk), desk.file.read_text()
+    new = line + "  # changed"
+    desk.model.queue(calling("edit_file", path=desk.name, old_string=line, new_string=new), {"text": "Changed."})
+    act(vim, "Magent: Open chat")
+    vim.wait("vim.bo.filetype == 'markdown' and #vim.lsp.get_clients({ bufnr = 0 }) > 0")
+    assert vim.lua("return #vim.lsp.get_clients({ name = 'magent_lsp' })") == 1
+    vim.keys("<Esc>GA Change it.<Esc>")
+    vim.wait_text("Change it.")
+    vim.picks("Allow once")
+    act(vim, "Magent: Send")
+    vim.wait_text(new, str(desk.file))
+    assert UNSAVED in vim.text(str(desk.file))
+    assert desk.file.read_text() == disk
+    assert vim.lua("return #vim.lsp.get_clients({ name = 'magent_lsp' })") == 1
+
+
 @pytest.mark.covers("ask")
 def test_the_answer_to_a_question_is_opened_to_read(vim: Vim, desk: Desk) -> None:
     line, before = line_of(desk), vim.text()

@@ -5,6 +5,9 @@ local M = { name = 'magent_lsp' }
 
 local modern = vim.fn.has('nvim-0.11') == 1
 
+-- What marks the folder of a project, if the person names nothing else.
+local MARKERS = { '.magent', '.git' }
+
 -- Commands that were given before their server was ready, by client id.
 local waiting = {}
 
@@ -31,7 +34,7 @@ local function base()
     return vim.deepcopy(vim.lsp.config[M.name])
   end
   local file = vim.api.nvim_get_runtime_file('lsp/magent_lsp.lua', false)[1]
-  return file and dofile(file) or { cmd = { 'magent-lsp', 'serve' }, root_markers = { '.magent', '.git' } }
+  return file and dofile(file) or { cmd = { 'magent-lsp', 'serve' } }
 end
 
 ---What this plugin adds to the plain configuration: what it can do, and the handlers that do it.
@@ -110,7 +113,7 @@ function M.config(bufnr)
     found = vim.tbl_deep_extend('force', found, added)
   end
   if not found.root_dir or type(found.root_dir) == 'function' then
-    found.root_dir = vim.fs.root(bufnr, found.root_markers or { '.git' }) or unmarked(bufnr)
+    found.root_dir = vim.fs.root(bufnr, found.root_markers or MARKERS) or unmarked(bufnr)
   end
   found.name = M.name
   return found
@@ -197,7 +200,7 @@ end
 
 ---The project of the working directory.
 local function folder()
-  local markers = M.config(0).root_markers or { '.git' }
+  local markers = M.config(0).root_markers or MARKERS
   return vim.fs.root(vim.fn.getcwd(), markers) or vim.fn.getcwd()
 end
 
