@@ -251,6 +251,23 @@ def test_keys_on_their_way_answer_nothing(vim: Vim, desk: Desk) -> None:
     assert not (desk.root / "made.txt").exists()
 
 
+def test_a_word_that_begins_later_answers_nothing(vim: Vim, desk: Desk) -> None:
+    """Its first letter is no answer, and those behind it are letters too."""
+    desk.model.queue(changing(desk))
+    vim.lua(HASTY)
+    magent(vim, "prompt Do it")
+    vim.wait("_G.hasty and table.concat(_G.approval_lines(), '\\n'):find('whole file')")
+    assert vim.lua("return _G.go_on()")
+    vim.lua("_G.stopped = vim.uv.hrtime()")
+    vim.keys("by any<F6>")
+    vim.wait("_G.again")
+    assert vim.lua("return _G.approval() == vim.api.nvim_get_current_win()")
+    assert vim.lua("return _G.go_on()")
+    vim.keys("n")
+    ends(vim, 1)
+    assert "  # x" not in vim.text("indent.py")
+
+
 def test_keys_on_their_way_take_no_proposal(vim: Vim, desk: Desk) -> None:
     vim.lua(HASTY)
     propose(vim, desk)

@@ -182,7 +182,7 @@ local function set_keys(shown, bufnr, keys)
   local entry = shown.entry
   local function map(key, title, act)
     vim.keymap.set('n', key, function()
-      if quiet.meant(shown.came) then
+      if quiet.meant_alone(shown.came) then
         act()
       end
     end, { buffer = bufnr, nowait = true, desc = title })

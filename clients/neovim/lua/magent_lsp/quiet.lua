@@ -6,6 +6,9 @@ local M = {}
 -- When a key was last pressed, and the first of those that came in one go with it.
 local last_key, first_key = 0, 0
 
+-- Whether the last key is the first of such.
+local alone = true
+
 ---For how long nobody presses a key who reads what has come, in ns.
 local function pause()
   return math.min(config.current.approval.idle, 500) * 1e6
@@ -13,9 +16,13 @@ end
 
 ---Remembers when keys are pressed.
 function M.watch()
-  vim.on_key(function()
+  vim.on_key(function(_, typed)
+    if typed == '' then
+      return -- what a mapping makes of a key is not pressed
+    end
     local now = vim.uv.hrtime()
-    first_key = now - last_key < pause() and first_key or now
+    alone = now - last_key >= pause()
+    first_key = alone and now or first_key
     last_key = now
   end, vim.api.nvim_create_namespace('magent_lsp_quiet'))
 end
@@ -40,6 +47,11 @@ end
 ---pressed it must have seen that first, and not be in the middle of typing.
 function M.meant(came)
   return not came or first_key - came >= pause()
+end
+
+---The same for a key that is a letter of words as well: nothing was pressed just before it.
+function M.meant_alone(came)
+  return not came or alone and M.meant(came)
 end
 
 return M
