@@ -10,14 +10,9 @@ from magent_lsp.core.config import Settings
 
 MANIFEST = Path(__file__).with_name("package.json")
 
-MACHINE = frozenset(
-    {
-        *("permission", "hooks", "mcpServers", "apiBase", "apiKeyCommand", "model", "smallModel"),
-        *("modelSettings", "bash", "instructions", "telemetry", "serveMcp"),
-    }
-)
-"""Settings that run code, choose where code and keys go, or loosen a rule: a repository's own
-`.vscode/settings.json` must not hold them, so VS Code takes them from the person's settings only."""
+SCOPE = "machine"
+"""Of the person's settings only: a repository's own `.vscode/settings.json` would loosen what a project may only tighten,
+by its `.magent/config.yaml`, which the server judges."""
 
 VERDICT = {"enum": ["allow", "ask", "deny"]}
 PERMISSION = {
@@ -68,19 +63,18 @@ def configuration() -> list[dict[str, Any]]:
     parts = schema["$defs"]
     settings: dict[str, dict[str, Any]] = {}
     for name, field in parts["Settings"]["properties"].items():
-        scope = "machine" if name in MACHINE else "window"
         inner = field.get("$ref") or next(
             (item["$ref"] for item in field.get("allOf", ()) if "$ref" in item), None
         )
         if inner is None:
-            settings[f"magentLsp.{name}"] = _property(name, field, scope)
+            settings[f"magentLsp.{name}"] = _property(name, field)
             continue
         for key, part in parts[inner.rpartition("/")[2]]["properties"].items():
-            settings[f"magentLsp.{name}.{key}"] = _property(key, part, scope)
+            settings[f"magentLsp.{name}.{key}"] = _property(key, part)
     return [{"title": "Editor", "properties": OWN}, {"title": "Agent", "properties": settings}]
 
 
-def _property(name: str, field: dict[str, Any], scope: str) -> dict[str, Any]:
+def _property(name: str, field: dict[str, Any]) -> dict[str, Any]:
     field = {key: value for key, value in field.items() if key not in ("title", "description")} | {
         "markdownDescription": field["description"]
     }
@@ -93,7 +87,7 @@ def _property(name: str, field: dict[str, Any], scope: str) -> dict[str, Any]:
     if "default" not in field:
         field["default"] = {"object": {}, "array": []}[field["type"]] if name != "permission" else {}
     field.pop("additionalProperties", None)
-    return {**field, "scope": scope}
+    return {**field, "scope": SCOPE}
 
 
 def write() -> None:

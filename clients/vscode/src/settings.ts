@@ -25,9 +25,10 @@ export function section(context: ExtensionContext): Record<string, unknown> {
   return result;
 }
 
-// A default is not sent: it would win over the person's `config.yaml`.
+// A default is not sent: it would win over the person's `config.yaml`. The values of a workspace are no settings of the
+// server's: package.json keeps them out by their scope, as a project may only tighten.
 function isSet(found: ReturnType<ReturnType<typeof workspace.getConfiguration>["inspect"]>): boolean {
-  return [found?.globalValue, found?.workspaceValue, found?.workspaceFolderValue].some((value) => value !== undefined);
+  return found?.globalValue !== undefined;
 }
 
 function put(target: Record<string, unknown>, path: string[], value: unknown): void {
