@@ -268,6 +268,16 @@ def test_a_word_that_begins_later_answers_nothing(vim: Vim, desk: Desk) -> None:
     assert "  # x" not in vim.text("indent.py")
 
 
+def test_the_key_that_cancels_does_so_in_a_question(vim: Vim, desk: Desk) -> None:
+    desk.model.queue(changing(desk))
+    magent(vim, "prompt Do it")
+    answer(vim, "<C-c>")
+    ends(vim, 1)
+    vim.wait("not _G.approval()")
+    assert "■" in vim.lua("return _G.transcript()")
+    assert "  # x" not in vim.text("indent.py")
+
+
 def test_keys_on_their_way_take_no_proposal(vim: Vim, desk: Desk) -> None:
     vim.lua(HASTY)
     propose(vim, desk)

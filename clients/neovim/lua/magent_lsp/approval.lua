@@ -206,6 +206,12 @@ local function set_keys(shown, bufnr, keys)
     end)
   end
   map('<Esc>', 'Decide later', later)
+  local cancel = config.current.chat.keys.cancel
+  if cancel then
+    map(cancel, 'cancel the run', function()
+      require('magent_lsp.client').execute('cancel', { runId = entry.request.runId })
+    end)
+  end
 end
 
 ---Takes the cursor to the window as soon as nobody types.
