@@ -11,8 +11,8 @@ from magent_lsp.core.config import Settings
 MANIFEST = Path(__file__).with_name("package.json")
 
 SCOPE = "machine"
-"""Of the person's settings only: a repository's own `.vscode/settings.json` would loosen what a project may only tighten,
-by its `.magent/config.yaml`, which the server judges."""
+"""Of the person's settings only: a repository's own `.vscode/settings.json` could loosen what a project may
+only tighten, as by its `.magent/config.yaml`, which the server judges."""
 
 VERDICT = {"enum": ["allow", "ask", "deny"]}
 PERMISSION = {

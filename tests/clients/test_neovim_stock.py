@@ -130,10 +130,11 @@ def test_what_is_not_allowed_changes_nothing(vim: Vim, desk: Desk, answer: list[
 
 
 def test_a_chat_document_is_served_with_the_code(vim: Vim, desk: Desk) -> None:
-    """It is outside the project; a server of its own would not know of the unsaved text, and write behind it."""
+    """It is outside the project; a server of its own would not know of the unsaved text."""
     line, disk = line_of(desk), desk.file.read_text()
     new = line + "  # changed"
-    desk.model.queue(calling("edit_file", path=desk.name, old_string=line, new_string=new), {"text": "Changed."})
+    edit = calling("edit_file", path=desk.name, old_string=line, new_string=new)
+    desk.model.queue(edit, {"text": "Changed."})
     act(vim, "Magent: Open chat")
     vim.wait("vim.bo.filetype == 'markdown' and #vim.lsp.get_clients({ bufnr = 0 }) > 0")
     assert vim.lua("return #vim.lsp.get_clients({ name = 'magent_lsp' })") == 1
