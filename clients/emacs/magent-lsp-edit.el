@@ -243,6 +243,15 @@ MADE are the URIs that the same edit creates."
 
 ;;;; Showing
 
+(defun magent-lsp--adopt (conn)
+  "Have the current buffer, which CONN shows, belong to it.
+Chats, answers and reports lie outside of the project they are about.  A
+file of another project keeps to that."
+  (when (and (not magent-lsp--connection) (not magent-lsp--opened)
+             (or (null (project-current))
+                 (string-prefix-p (magent-lsp--project-root) (magent-lsp-root conn))))
+    (setq magent-lsp--connection conn)))
+
 (cl-defmethod magent-lsp-handle-request ((_method (eql 'window/showDocument)) params later)
   "Show the document that PARAMS name; answer LATER whether that was done."
   (let* ((uri (plist-get params :uri))
@@ -257,6 +266,7 @@ MADE are the URIs that the same edit creates."
                        (display-buffer buffer))))
         (with-current-buffer buffer
           (setq magent-lsp--ours nil)
+          (magent-lsp--adopt (magent-lsp--later-conn later))
           ;; An answer that is shown again has another text.
           (unless (or (buffer-modified-p) (verify-visited-file-modtime buffer))
             (revert-buffer t t))

@@ -98,3 +98,31 @@ def test_our_client_sends_it_from_a_buffer_of_no_special_mode(desk: Desk, batch:
       (call-interactively #'magent-lsp-actions))
     (test-until (test-has "## Magent\\n\\nAll of it." (current-buffer)))
     """)
+
+
+def test_a_chat_that_the_server_opens_is_about_the_project_it_was_opened_in(desk: Desk, batch: Batch) -> None:
+    """The document lies outside of it, where another server would see neither files nor unsaved text."""
+    desk.model.queue(calling("read_file", path=desk.name), {"text": "I saw it."})
+    batch("""
+    (require 'magent-lsp)
+    (setq magent-lsp-server-command test-server)
+    (global-magent-lsp-mode)
+    (find-file test-file)
+    (goto-char (point-min))
+    (insert "# mine, unsaved\\n")
+    (defun act (title)
+      (cl-letf (((symbol-function 'completing-read) (lambda (&rest _) title)))
+        (call-interactively #'magent-lsp-actions)))
+    (defun chat ()
+      (cl-find-if (lambda (buffer) (string-suffix-p ".magent.md" (or (buffer-file-name buffer) "")))
+                  (buffer-list)))
+    (act "Open chat")
+    (test-until (chat))
+    (with-current-buffer (chat)
+      (goto-char (point-max))
+      (insert "Read it.\\n")
+      (act "Send this message")
+      (test-until (test-has "I saw it." (current-buffer))))
+    (test-check (eql 1 (hash-table-count magent-lsp--connections)))
+    """)
+    assert "# mine, unsaved" in str(desk.model.requests()[-1]["messages"])
