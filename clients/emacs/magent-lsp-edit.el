@@ -157,7 +157,12 @@ MADE are the URIs that the same edit creates."
   "Replace what is between BEG and END by TEXT; keep point where it can be kept."
   (cond
    ((string-empty-p text) (delete-region beg end))
-   ((= beg end) (goto-char beg) (insert text))
+   ((= beg end)
+    (goto-char beg)
+    ;; Who waits below a message in a chat writes the next one, and not more of that.
+    (if (and (= beg (point-max)) (string-suffix-p ".magent.md" (or buffer-file-name "")))
+        (insert-before-markers text)
+      (insert text)))
    (t (let ((source (current-buffer)))
         (with-temp-buffer
           (insert text)

@@ -100,6 +100,29 @@ def test_our_client_sends_it_from_a_buffer_of_no_special_mode(desk: Desk, batch:
     """)
 
 
+def test_who_waits_below_a_message_writes_the_next_one(desk: Desk, batch: Batch) -> None:
+    desk.model.queue({"text": ["It was ", "a dark night."], "delay": 0.6}, {"text": "And then?"})
+    batch("""
+    (require 'magent-lsp)
+    (setq magent-lsp-server-command test-server)
+    (global-magent-lsp-mode)
+    (defun send () (cl-letf (((symbol-function 'completing-read) (lambda (&rest _) "Send this message")))
+                     (call-interactively #'magent-lsp-actions)))
+    (find-file (expand-file-name "talk.magent.md" (file-name-directory test-file)))
+    (insert "Tell me a story.\n")
+    (send)
+    (test-until (test-has "It was" (current-buffer)))
+    (insert "My next ")
+    (test-until (test-has "a dark night." (current-buffer)))
+    (insert "question\n")
+    (test-until (test-has "a dark night.\n\n## You\n\nMy next question\n" (current-buffer)))
+    (test-until (ignore-errors (send) t))
+    (test-until (test-has "And then?" (current-buffer)))
+    (test-check (string-match-p "story\\.\n\n## Magent\n\nIt was" (buffer-string)))
+    """)
+    assert "My next question" in str(desk.model.requests()[-1]["messages"][-1])
+
+
 def test_a_chat_that_the_server_opens_is_about_the_project_it_was_opened_in(desk: Desk, batch: Batch) -> None:
     """The document lies outside of it, where another server would see neither files nor unsaved text."""
     desk.model.queue(calling("read_file", path=desk.name), {"text": "I saw it."})
