@@ -46,12 +46,24 @@ that a key that was meant for another buffer never answers."
 \\{magent-lsp-approval-mode-map}"
   (add-hook 'pre-command-hook #'magent-lsp--type-on nil t))
 
+(defvar magent-lsp--still-time 0.2
+  "Seconds without another key after which an answer counts.
+It is never more than `magent-lsp--reading-time'.")
+
+(defconst magent-lsp--answers
+  '(magent-lsp-allow-once magent-lsp-allow-session magent-lsp-allow-always magent-lsp-reject
+    magent-lsp-reject-with-feedback magent-lsp-cancel-asked)
+  "Commands that answer a question.")
+
 (defun magent-lsp--type-on ()
-  "Have who typed when the question came, and types on, answer nothing."
-  (when-let ((came (and (not (consp last-command-event))
-                        (plist-get magent-lsp--request :came))))
-    (plist-put magent-lsp--request :came
-               (and (magent-lsp--unread-p came) (float-time)))))
+  "Have who types on in the question's window answer nothing."
+  (when magent-lsp--request
+    (unless (or (consp last-command-event) ; a click is no typing
+                ;; What does nothing here was meant as text, even if the person went here.
+                (and (not (memq this-command '(nil undefined self-insert-command)))
+                     (or (null (plist-get magent-lsp--request :came))
+                         (memq this-command magent-lsp--answers))))
+      (magent-lsp--now magent-lsp--request))))
 
 (defconst magent-lsp--keys
   '(("allow_once" . "y") ("allow_session" . "!") ("allow_always" . "a") ("reject" . "n"))
@@ -125,8 +137,12 @@ If SHORT, say them in few words."
   (plist-put request :came (float-time)))
 
 (defun magent-lsp--check-read (request)
-  "Signal an error if REQUEST came by itself too late for a key to be meant for it."
-  (when (magent-lsp--unread-p (plist-get request :came))
+  "Signal an error if REQUEST came by itself, and the key may not be meant for it.
+That is so if it has just come, or if typing goes on."
+  (when (or (magent-lsp--unread-p (plist-get request :came))
+            ;; The first letter of a word is followed by others.
+            (and (plist-get request :came)
+                 (not (sit-for (min magent-lsp--still-time magent-lsp--reading-time)))))
     ;; A key that is held down is none either.
     (magent-lsp--now request)
     (user-error "This question has just come: wait a moment, then press the key again")))

@@ -204,6 +204,41 @@ def test_a_row_of_questions_is_answered_key_by_key(desk: Desk, start: Start) -> 
     assert (desk.root / "README.md").read_text().startswith("# The project")
 
 
+def ask_with_the_keyboard(desk: Desk, start: Start, more: str) -> Tmux:
+    """Emacs where a question has come by itself and is read, and the next keys come after a long time."""
+    desk.model.queue(calling("edit_file", path=desk.name, **RENAME), {"text": "Done."})
+    selected = desk.home / "selected"
+    terminal = start(f"""
+    (setq magent-lsp-pause 0.1 magent-lsp--reading-time 400)
+    (run-at-time 0 0.05 (lambda () (with-current-buffer (window-buffer)
+                                     (when (derived-mode-p 'magent-lsp-approval-mode)
+                                       (write-region "" nil "{selected}" nil 'quiet)))))
+    {TYPING}{LATER}{more}""")
+    prompt(terminal, "Rename it")
+    terminal.wait("y Allow once", 60)
+    terminal.wait_until(selected.exists, 60, "the question has the keyboard")
+    terminal.keys("F6", "F7")
+    return terminal
+
+
+@pytest.mark.parametrize("word", ["my", "any", "yes", "zzy"])
+def test_a_word_that_is_typed_into_a_question_answers_nothing(desk: Desk, start: Start, word: str) -> None:
+    terminal = ask_with_the_keyboard(desk, start, "(setq magent-lsp--still-time 400)")
+    terminal.type(word)
+    terminal.wait("has just come")
+    assert "y Allow once" in terminal.screen()
+    terminal.keys("C-c", "m", "p", "n")
+    terminal.wait("stopped: rejected")
+    assert "def indentation(line" not in desk.file.read_text()
+
+
+def test_a_question_that_was_read_takes_one_key(desk: Desk, start: Start) -> None:
+    terminal = ask_with_the_keyboard(desk, start, "")
+    terminal.keys("y")
+    terminal.wait("Done.")
+    assert "def indentation(line" in desk.file.read_text()
+
+
 def test_a_question_takes_no_line_that_was_typed_as_it_came(desk: Desk, start: Start) -> None:
     asks = {**calling("ask_user", "Wait.", question="Which way?"), "hold": True}
     desk.model.queue(asks, {"text": "I see."})
