@@ -50,7 +50,7 @@ that a key that was meant for another buffer never answers."
   "Seconds without another key after which an answer counts.
 It is never more than `magent-lsp--reading-time'.")
 
-(defconst magent-lsp--answers
+(defconst magent-lsp--answer-commands
   '(magent-lsp-allow-once magent-lsp-allow-session magent-lsp-allow-always magent-lsp-reject
     magent-lsp-reject-with-feedback magent-lsp-cancel-asked)
   "Commands that answer a question.")
@@ -62,7 +62,7 @@ It is never more than `magent-lsp--reading-time'.")
                 ;; What does nothing here was meant as text, even if the person went here.
                 (and (not (memq this-command '(nil undefined self-insert-command)))
                      (or (null (plist-get magent-lsp--request :came))
-                         (memq this-command magent-lsp--answers))))
+                         (memq this-command magent-lsp--answer-commands))))
       (magent-lsp--now magent-lsp--request))))
 
 (defconst magent-lsp--keys
