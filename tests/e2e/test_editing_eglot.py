@@ -220,3 +220,25 @@ async def test_an_edit_that_is_held_back_while_its_file_is_closed_is_made_on_the
         assert told.outcomes[-1] == "applied"
         assert at.bytes("a.txt").decode() == TEXT.replace("six", "6")
         assert at.client.edits == []
+
+
+@pytest.mark.parametrize("busy", [0.0, 0.6])
+async def test_the_time_an_edit_was_held_is_not_taken_for_a_persons(tmp_path: Path, busy: float) -> None:
+    """A named Eglot before 1.16: it stops at answers, and counts edits."""
+    async with desk(tmp_path, profile=EGLOT_1_24, permission=ASK, files={"a.txt": TEXT}) as at:
+        buffer = at.open("a.txt")
+
+        async def slow(_: Any) -> list[Any]:
+            await asyncio.sleep(busy)
+            return []
+
+        async def allow(_: Any) -> dict[str, str]:
+            at.client.on["workspace/configuration"] = slow
+            await at.client.actions(buffer.uri, buffer.range("one"))
+            return {"title": "Allow once"}
+
+        at.client.answers.append(allow)
+        started = await at.start([change("a.txt", "six\n", "6\n")])
+        told = await at.told(started["runId"])
+        assert told.outcomes == ["applied"], told.outputs
+        assert not [text for _, text in at.client.messages if "press a key" in text]

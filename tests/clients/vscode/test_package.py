@@ -26,7 +26,8 @@ def test_the_settings_of_the_server_are_the_persons_alone() -> None:
     """A repository's `.vscode/settings.json` holds none: it could loosen what a project may only tighten."""
     ours, agents = json.loads(MANIFEST_TEXT)["contributes"]["configuration"]
     assert {setting["scope"] for setting in agents["properties"].values()} == {"machine"}
-    assert ours["properties"]["magentLsp.server.command"]["scope"] == "machine"
+    for key, setting in ours["properties"].items():
+        assert setting["scope"] == ("machine" if key.split(".")[1] == "server" else "window"), key
 
 
 def test_every_command_is_registered_and_the_reverse() -> None:
