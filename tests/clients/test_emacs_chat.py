@@ -29,6 +29,22 @@ CHAT = """
 """
 
 
+OURS = """
+(require 'magent-lsp)
+(setq magent-lsp-server-command test-server)
+(global-magent-lsp-mode)
+(defun act (title)
+  (cl-letf (((symbol-function 'completing-read) (lambda (&rest _) title)))
+    (call-interactively #'magent-lsp-actions)))
+"""
+
+
+@pytest.fixture
+def ours(batch: Batch) -> Batch:
+    """Evaluates Emacs Lisp where our own client is used for all files."""
+    return lambda code: batch(f"{OURS}\n{code}")
+
+
 @pytest.fixture
 def emacs(batch: Batch) -> Batch:
     """Evaluates Emacs Lisp where one server of stock Eglot has code and chats."""
@@ -83,59 +99,44 @@ def test_cancel(desk: Desk, emacs: Batch) -> None:
     """)
 
 
-def test_our_client_sends_it_from_a_buffer_of_no_special_mode(desk: Desk, batch: Batch) -> None:
+def test_our_client_sends_it_from_a_buffer_of_no_special_mode(desk: Desk, ours: Batch) -> None:
     desk.script({"text": "All of it."})
-    batch("""
-    (require 'magent-lsp)
-    (setq magent-lsp-server-command test-server)
-    (global-magent-lsp-mode)
+    ours("""
     (setq auto-mode-alist nil)
     (find-file (expand-file-name "talk.magent.md" (file-name-directory test-file)))
     (test-check (eq major-mode 'fundamental-mode))
     (test-check (eq (key-binding (kbd "C-c m .")) #'magent-lsp-actions))
     (insert "Tell me all.\\n")
-    (cl-letf (((symbol-function 'completing-read) (lambda (&rest _) "Send this message")))
-      (call-interactively #'magent-lsp-actions))
+    (act "Send this message")
     (test-until (test-has "## Magent\\n\\nAll of it." (current-buffer)))
     """)
 
 
-def test_who_waits_below_a_message_writes_the_next_one(desk: Desk, batch: Batch) -> None:
+def test_who_waits_below_a_message_writes_the_next_one(desk: Desk, ours: Batch) -> None:
     desk.model.queue({"text": ["It was ", "a dark night."], "delay": 0.6}, {"text": "And then?"})
-    batch("""
-    (require 'magent-lsp)
-    (setq magent-lsp-server-command test-server)
-    (global-magent-lsp-mode)
-    (defun send () (cl-letf (((symbol-function 'completing-read) (lambda (&rest _) "Send this message")))
-                     (call-interactively #'magent-lsp-actions)))
+    ours("""
     (find-file (expand-file-name "talk.magent.md" (file-name-directory test-file)))
     (insert "## You\n\nTell me a story.\n")
-    (send)
+    (act "Send this message")
     (test-until (test-has "It was" (current-buffer)))
     (insert "My next ")
     (test-until (test-has "a dark night." (current-buffer)))
     (insert "question\n")
     (test-until (test-has "a dark night.\n\n## You\n\nMy next question\n" (current-buffer)))
-    (test-until (ignore-errors (send) t))
+    (test-until (ignore-errors (act "Send this message") t))
     (test-until (test-has "And then?" (current-buffer)))
     (test-check (string-match-p "story\\.\n\n## Magent\n\nIt was" (buffer-string)))
     """)
     assert "My next question" in str(desk.model.requests()[-1]["messages"][-1])
 
 
-def test_a_chat_that_the_server_opens_is_about_the_project_it_was_opened_in(desk: Desk, batch: Batch) -> None:
+def test_a_chat_that_the_server_opens_is_about_the_project_it_was_opened_in(desk: Desk, ours: Batch) -> None:
     """The document lies outside of it, where another server would see neither files nor unsaved text."""
     desk.model.queue(calling("read_file", path=desk.name), {"text": "I saw it."})
-    batch("""
-    (require 'magent-lsp)
-    (setq magent-lsp-server-command test-server)
-    (global-magent-lsp-mode)
+    ours("""
     (find-file test-file)
     (goto-char (point-min))
     (insert "# mine, unsaved\\n")
-    (defun act (title)
-      (cl-letf (((symbol-function 'completing-read) (lambda (&rest _) title)))
-        (call-interactively #'magent-lsp-actions)))
     (defun chat ()
       (cl-find-if (lambda (buffer) (string-suffix-p ".magent.md" (or (buffer-file-name buffer) "")))
                   (buffer-list)))

@@ -229,6 +229,14 @@ def test_a_dialog_does_not_cover_a_permission(vim: Vim, desk: Desk) -> None:
     assert [menu["prompt"] for menu in vim.asked()] == ["Which colour? "]
 
 
+def say_no(vim: Vim) -> None:
+    """The question is there still, and takes a no from who has stopped typing."""
+    assert vim.lua("return _G.approval() == vim.api.nvim_get_current_win()")
+    assert vim.lua("return _G.go_on()")
+    vim.keys("n")
+    ends(vim, 1)
+
+
 def test_keys_on_their_way_answer_nothing(vim: Vim, desk: Desk) -> None:
     """Neither the first question, also when it is drawn anew, nor the one that comes in its place."""
     desk.model.queue(changing(desk), calling("bash", command="touch made.txt"), {"text": "Done."})
@@ -244,10 +252,7 @@ def test_keys_on_their_way_answer_nothing(vim: Vim, desk: Desk) -> None:
     assert vim.lua("return _G.go_on()")
     vim.keys("y")
     vim.wait("_G.hasty and table.concat(_G.approval_lines(), '\\n'):find('made.txt')")
-    assert vim.lua("return _G.approval() == vim.api.nvim_get_current_win()")
-    assert vim.lua("return _G.go_on()")
-    vim.keys("n")
-    ends(vim, 1)
+    say_no(vim)
     assert not (desk.root / "made.txt").exists()
 
 
@@ -261,10 +266,7 @@ def test_a_word_that_begins_later_answers_nothing(vim: Vim, desk: Desk) -> None:
     vim.lua("_G.stopped = vim.uv.hrtime()")
     vim.keys("by any<F6>")
     vim.wait("_G.again")
-    assert vim.lua("return _G.approval() == vim.api.nvim_get_current_win()")
-    assert vim.lua("return _G.go_on()")
-    vim.keys("n")
-    ends(vim, 1)
+    say_no(vim)
     assert "  # x" not in vim.text("indent.py")
 
 

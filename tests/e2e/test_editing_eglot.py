@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.edit_desk import call, change, desk
+from tests.support.edit_desk import Desk, call, change, desk
 from tests.support.editors import wait_until
+from tests.support.lsp_buffer import Buffer
 from tests.support.lsp_profiles import EGLOT_1_17, EGLOT_1_24, EMACS, Profile
 
 TEXT = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n"
@@ -142,38 +143,51 @@ async def test_a_client_that_asks_for_each_edit_is_not_tried_with_another(tmp_pa
         assert len(at.client.edits) == 1
 
 
+class Busy:
+    """Emacs that allows an edit right behind an answer it waits for, and then does not read for a while."""
+
+    def __init__(self, at: Desk, buffer: Buffer) -> None:
+        self._at = at
+        self._buffer = buffer
+        self.allowed, self.asked, self.reads = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        at.client.answers.append(self._allow)
+
+    async def _allow(self, _: Any) -> dict[str, str]:
+        self._at.client.on["workspace/configuration"] = self._look
+        # What follows the answer to this is held back.
+        await self._at.client.actions(self._buffer.uri, self._buffer.range("one"))
+        self.allowed.set()
+        return {"title": "Allow once"}
+
+    async def _look(self, _: Any) -> list[Any]:
+        self.asked.set()
+        await self.reads.wait()
+        return []
+
+    async def recorded(self, words: str) -> None:
+        """Wait until the session on the disk has these words; an answer would be held back as well."""
+        sessions = self._at.home / "state/sessions"
+        await asyncio.to_thread(
+            wait_until,
+            lambda: any(words in it.read_text() for it in sessions.rglob("*.jsonl")),
+            60,
+            f"the session has {words}",
+        )
+
+
 @pytest.mark.parametrize("ends", ["by cancel", "by exit", "by shutdown"])
 async def test_an_edit_that_is_held_back_is_not_sent_once_nobody_wants_it(tmp_path: Path, ends: str) -> None:
     async with desk(tmp_path, profile=EMACS, permission=ASK, files={"a.txt": TEXT}) as at:
         buffer = at.open("a.txt")
-        answered, read, asked = asyncio.Event(), asyncio.Event(), asyncio.Event()
-
-        async def busy(_: Any) -> list[Any]:
-            asked.set()
-            await read.wait()
-            return []
-
-        async def allow(_: Any) -> dict[str, str]:
-            at.client.on["workspace/configuration"] = busy
-            await at.client.actions(buffer.uri, buffer.range("one"))  # what follows its answer is held back
-            answered.set()
-            return {"title": "Allow once"}
-
-        at.client.answers.append(allow)
+        busy = Busy(at, buffer)
         started = await at.start([change("a.txt", "six\n", "6\n")])
-        await answered.wait()
-        await asked.wait()
+        await busy.allowed.wait()
+        await busy.asked.wait()
         assert at.client.edits == []
         if ends == "by cancel":
             cancel = asyncio.create_task(at.client.command("magent.cancel", runId=started["runId"]))
-            sessions = tmp_path / "state/sessions"
-            await asyncio.to_thread(
-                wait_until,
-                lambda: any('"status":"cancelled"' in it.read_text() for it in sessions.rglob("*.jsonl")),
-                60,
-                "the call is cancelled",
-            )
-            read.set()
+            await busy.recorded('"status":"cancelled"')
+            busy.reads.set()
             await cancel
             told = await at.told(started["runId"])
             assert told.finished["stopReason"] == "cancelled"
@@ -191,30 +205,12 @@ async def test_an_edit_that_is_held_back_while_its_file_is_closed_is_made_on_the
     """It was never sent, so there is no doubt about it: the file is looked at again."""
     async with desk(tmp_path, profile=EMACS, permission=ASK, files={"a.txt": TEXT}) as at:
         buffer = at.open("a.txt")
-        allowed, read = asyncio.Event(), asyncio.Event()
-
-        async def busy(_: Any) -> list[Any]:
-            await read.wait()
-            return []
-
-        async def allow(_: Any) -> dict[str, str]:
-            at.client.on["workspace/configuration"] = busy
-            await at.client.actions(buffer.uri, buffer.range("one"))  # what follows its answer is held back
-            allowed.set()
-            return {"title": "Allow once"}
-
-        at.client.answers.append(allow)
+        busy = Busy(at, buffer)
         started = await at.start([change("a.txt", "six\n", "6\n")])
-        await allowed.wait()
-        sessions = tmp_path / "state/sessions"
-        await asyncio.to_thread(
-            wait_until,
-            lambda: any('"kind":"edit"' in it.read_text() for it in sessions.rglob("*.jsonl")),
-            60,
-            "the edit is on its way",
-        )
+        await busy.allowed.wait()
+        await busy.recorded('"kind":"edit"')
         at.close(buffer)
-        read.set()
+        busy.reads.set()
         told = await at.told(started["runId"])
         assert "unknown" not in told.outcomes, told.outputs
         assert told.outcomes[-1] == "applied"
